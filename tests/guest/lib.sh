@@ -1,0 +1,181 @@
+# Guest-side helpers of the scenarios; busybox sh. Sourced by init and by every scenario.
+#
+# A scenario prints one line for each check:
+#   GUEST ok NAME - text        GUEST not-ok NAME - text        GUEST skip NAME - reason
+# through report, check, check_status and skip below. The lines go to the second serial port, where
+# no kernel message can get between, and to the console for the reader of the log.
+
+RESULTS=/dev/ttyS1
+OUT=/out
+
+report() {
+    echo "GUEST $*"
+    echo "GUEST $*" >"$RESULTS"
+}
+
+# --- the machine -------------------------------------------------------------------------------
+
+guest_mounts() {
+    mount -t proc proc /proc
+    mount -t sysfs sysfs /sys
+    mount -t devtmpfs devtmpfs /dev
+    mkdir -p /dev/shm /dev/pts
+    mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+    mount -t devpts devpts /dev/pts
+    mount -t tmpfs -o mode=1777 tmpfs /tmp
+    mount -t tmpfs -o mode=755 tmpfs /run
+    ln -sf /proc/self/fd /dev/fd
+    ip link set lo up
+}
+
+# kernel_argument NAME: the value of NAME=value on the kernel command line.
+kernel_argument() {
+    local word
+    for word in $(cat /proc/cmdline); do
+        case $word in
+        "$1="*) echo "${word#*=}" ;;
+        esac
+    done
+}
+
+# Whether the runner was asked to record captures; copying sysfs takes a while.
+recording() { grep -qw cxlpool.record /proc/cmdline; }
+
+# scenario_directive SCRIPT KEY: the rest of the scenario's "#: KEY ..." line.
+scenario_directive() {
+    sed -n "s/^#: $2 //p" "$1"
+}
+
+load_modules() {
+    local module
+    for module in "$@"; do
+        modprobe "$module" || echo "modprobe $module failed"
+    done
+}
+
+# Everything in /out travels to the host as a tar archive on the raw disk.
+save_results() {
+    tar -C "$OUT" -cf - . | dd of=/dev/vda bs=64k conv=fsync 2>/dev/null
+}
+
+# --- checks --------------------------------------------------------------------------------------
+
+# check NAME TEXT COMMAND...: ok when COMMAND succeeds. Its output is kept as /out/NAME.txt and
+# shown on the console when it fails.
+check() {
+    check_status 0 "$@"
+}
+
+# check_status STATUS NAME TEXT COMMAND...: ok when COMMAND ends with exactly that status.
+check_status() {
+    local expected=$1 name=$2 text=$3 status
+    shift 3
+    "$@" >"$OUT/$name.txt" 2>&1
+    status=$?
+    if [ $status -eq "$expected" ]; then
+        report "ok $name - $text"
+        return 0
+    fi
+    echo "--- $*"
+    cat "$OUT/$name.txt"
+    echo "---"
+    report "not-ok $name - $text (status $status, expected $expected)"
+    return 1
+}
+
+skip() {
+    local name=$1
+    shift
+    report "skip $name - $*"
+}
+
+# wait_for SECONDS COMMAND...: until COMMAND succeeds; fails when the time is over.
+wait_for() {
+    local left=$(($1 * 5))
+    shift
+    until "$@" >/dev/null 2>&1; do
+        left=$((left - 1))
+        [ $left -gt 0 ] || return 1
+        usleep 200000
+    done
+}
+
+# json FILE FILTER: true when the jq filter gives true (not false, not null) for the file.
+json() {
+    jq -e "$2" "$1" || {
+        echo "does not hold: $2"
+        echo "in $1:"
+        cat "$1"
+        return 1
+    }
+}
+
+have_programs() {
+    local program
+    for program in "$@"; do
+        command -v "$program" >/dev/null || return 1
+    done
+}
+
+# --- CXL and dax -----------------------------------------------------------------------------------
+
+# memdev_by_serial SERIAL: the name of the memdev. Numbers change from boot to boot, serials do not.
+memdev_by_serial() {
+    local memdev
+    for memdev in /sys/bus/cxl/devices/mem*; do
+        [ -e "$memdev/serial" ] || continue
+        if [ $(($(cat "$memdev/serial"))) -eq "$1" ]; then
+            basename "$memdev"
+            return 0
+        fi
+    done
+    return 1
+}
+
+# create_pmem_region SERIAL...: a persistent region over these devices, in that interleave order,
+# and a devdax namespace over all of it.
+create_pmem_region() {
+    local serial memdevs=""
+    for serial in "$@"; do
+        wait_for 30 memdev_by_serial "$serial" || {
+            echo "no memdev has the serial $serial"
+            return 1
+        }
+        memdevs="$memdevs $(memdev_by_serial "$serial")"
+    done
+    # The decoder exists once the ports are enumerated, a little later than the memdevs.
+    wait_for 30 test -e /sys/bus/cxl/devices/decoder0.0 || return 1
+    cxl create-region -t pmem -m -d decoder0.0 -w $# $memdevs || return 1
+    ndctl create-namespace -m devdax -r region0 -a 2M || return 1
+    wait_for 30 test -c /dev/dax0.0
+}
+
+# copy_sysfs PATTERN...: copies what lies below these paths to /out/sysfs, contents and links.
+# The size that sysfs reports is a page for every attribute, so each file is read to its end.
+copy_sysfs() {
+    local root file
+    for root in "$@"; do
+        [ -e "$root" ] || continue
+        find "$root" -type d | while read -r file; do mkdir -p "$OUT/sysfs$file"; done
+        mkdir -p "$OUT/sysfs$(dirname "$root")"
+        find "$root" -type l | while read -r file; do
+            ln -sfn "$(readlink "$file")" "$OUT/sysfs$file"
+        done
+        find "$root" -type f -perm -0400 | while read -r file; do
+            cat "$file" >"$OUT/sysfs$file" 2>/dev/null || rm -f "$OUT/sysfs$file"
+        done
+    done
+}
+
+# --- the daemon ------------------------------------------------------------------------------------
+
+DAEMON_PIDS=/run/daemons
+
+stop_daemons() {
+    local pid
+    [ -f "$DAEMON_PIDS" ] || return 0
+    while read -r pid; do
+        kill "$pid" 2>/dev/null
+    done <"$DAEMON_PIDS"
+    rm -f "$DAEMON_PIDS"
+}
