@@ -1,0 +1,90 @@
+// The configuration file of cxlpoold.
+//
+// Responsible for: reading TOML into values, refusing everything that it does not know, and naming
+// the line. Refuses to know: devices, sockets; nothing is opened. Invariants: a file is taken
+// whole or not at all; every error is "FILE:LINE:COLUMN: what; remedy"; there is no default for
+// the tenancy mode. Every error here makes cxlpoold exit with status 2.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "domain/gate.hpp"
+#include "domain/tier.hpp"
+#include "memory/provider.hpp"
+#include "server/authorizer.hpp"
+#include "server/limits.hpp"
+#include "server/reactor.hpp"
+
+namespace cxlpool {
+
+struct PoolConfig {
+    std::string name;
+    std::string provider;  // "memfd", "devdax"
+    std::string where;     // "FILE:LINE" of the table, for messages and evidence
+
+    // memfd
+    std::uint64_t capacity_bytes = 0;
+    HugePages hugepages = HugePages::automatic;
+    std::optional<std::uint32_t> numa_node;
+
+    // devdax: exactly one of these
+    std::optional<std::uint64_t> serial;
+    std::string device;
+    std::string region;
+    std::string sysfs_path;
+    bool allow_cooperative = false;
+    std::string
+        allow_cooperative_key;  // what to write to override: "pool.allow_cooperative = true"
+
+    // declarations
+    std::optional<std::uint32_t> hosts;
+    std::optional<CrossHostCoherence> coherence;
+    std::optional<ShareKind> share_kind;
+
+    std::uint64_t private_segment_bytes = 64ULL << 20U;
+};
+
+struct TenantConfig {
+    TenantId id;
+    std::string name;
+};
+
+struct SocketConfig {
+    std::string path;
+    mode_t mode = 0660;
+    std::string group;  // name or number; empty: unchanged
+};
+
+struct Config {
+    std::string file;
+    TenancyMode mode = TenancyMode::multi;
+    SocketConfig engine{"/run/cxlpool/engine.sock", 0666, ""};
+    SocketConfig admin{"/run/cxlpool/admin.sock", 0660, ""};
+    std::string state_directory = "/var/lib/cxlpool";
+    ReactorKind reactor = ReactorKind::automatic;
+    std::string log_level = "info";
+    std::size_t worker_threads = 2;
+    std::vector<PoolConfig> pools;
+    std::vector<TenantConfig> tenants;
+    std::vector<Grant> grants;
+    Limits limits;
+};
+
+// Keys: see cxlpoold.toml(5). Errors: malformed (not TOML), tenancy_unset ("tenancy mode not
+// configured"), unknown_word (key, role, provider, share kind, mode), invalid_argument (a value
+// out of range, a tenant or pool twice, a grant for a tenant that is not declared, uid 65534, no
+// pool, no grant), overflow.
+Result<Config> parse_config(std::string_view file_name, std::string_view text);
+
+// Reads at most 1 MiB. Errors: those of parse_config, io.
+Result<Config> read_config(const std::string& path);
+
+}  // namespace cxlpool

@@ -1,0 +1,67 @@
+// What a prefix wanted by a whole fleet costs: private, copied, or shared once.
+//
+// Responsible for: the three regimes, which one holds under a profile, and the advice. A pure
+// function; all arithmetic is checked. All three regimes are always computed; the profile alone
+// decides which one holds.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "domain/profile.hpp"
+
+namespace cxlpool {
+
+struct FleetPlanInput {
+    std::uint64_t tenants = 1;                 // N >= 1
+    std::optional<std::uint64_t> hosts;        // H, 1 <= H <= N; absent: N
+    std::uint64_t tokens = 0;                  // T, of the span
+    std::uint64_t bytes = 0;                   // B, of the span
+    std::uint64_t recompute_ns_per_token = 0;  // R
+};
+
+enum class Regime : std::uint8_t { private_copies, copy_only, coherent };
+enum class FleetAdvice : std::uint8_t {
+    reuse,
+    build_private,      // the private regime holds
+    recompute_cheaper,  // staging a copy costs at least as much as computing it again
+};
+std::string_view to_word(Regime regime) noexcept;  // "private", "copy_only", "coherent"
+std::string_view to_word(FleetAdvice advice) noexcept;
+
+struct RegimePlan {
+    std::uint64_t prefill_tokens = 0;
+    std::uint64_t resident_copies = 0;
+    std::uint64_t resident_bytes = 0;
+    std::uint64_t prefill_tokens_saved = 0;  // against the private baseline
+    std::uint64_t bytes_saved = 0;
+    // One more reader; no value when a latency or bandwidth it needs is unknown.
+    std::optional<std::uint64_t> reader_cost_ns;
+    // Coherent only: one pass over all bytes by one reader, and with the link shared by H.
+    std::optional<std::uint64_t> full_pass_ns;
+    std::optional<std::uint64_t> full_pass_shared_ns;
+};
+
+struct FleetPlan {
+    std::uint64_t tenants = 0;
+    std::uint64_t hosts = 0;            // H
+    std::uint64_t attending_hosts = 0;  // min(H, hosts of the pool)
+    Regime holds = Regime::private_copies;
+    FleetAdvice advice = FleetAdvice::build_private;
+    RegimePlan private_copies;
+    RegimePlan copy_only;
+    RegimePlan coherent;
+
+    const RegimePlan& regime(Regime which) const noexcept;
+};
+
+// Errors: invalid_argument (no tenants, hosts outside 1..tenants, no bytes, no tokens),
+// span_exceeds_capacity, overflow.
+//
+// Pool hosts below fleet hosts: only that many hosts attend in the copy_only and coherent
+// regimes, the others build for themselves, and prefills and copies count them.
+Result<FleetPlan> plan_fleet(const FleetPlanInput& input, const Profile& profile);
+
+}  // namespace cxlpool

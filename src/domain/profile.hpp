@@ -1,0 +1,87 @@
+// What a tier or a pool is worth, and how each figure is known.
+//
+// Responsible for: the Profile value, its derived properties, the representative table and the
+// rule that unknown never widens a right. Refuses to know: where a figure was read (topology,
+// a file, a measurement); it carries that as evidence. Invariants: an unknown field has no value;
+// an unknown latency is no value, never 0.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/clock.hpp"
+#include "base/result.hpp"
+#include "domain/tier.hpp"
+
+namespace cxlpool {
+
+// In order of trust, best first.
+enum class Source : std::uint8_t {
+    measured,
+    observed,
+    firmware,
+    declared,
+    representative,
+    unknown,
+};
+
+std::string_view to_word(Source source) noexcept;
+Result<Source> parse_source(std::string_view word);
+
+struct Evidence {
+    Source source = Source::unknown;
+    std::string detail;  // which file, run or configuration line
+    Timestamp time;      // wall clock; 0 when not recorded
+    bool operator==(const Evidence&) const = default;
+};
+
+template <typename T>
+struct Known {
+    std::optional<T> value;
+    Evidence evidence;
+
+    static Known unknown(std::string why = {}) {
+        return Known{std::nullopt, Evidence{Source::unknown, std::move(why), {}}};
+    }
+    static Known of(T v, Source source, std::string detail, Timestamp time = {}) {
+        return Known{std::move(v), Evidence{source, std::move(detail), time}};
+    }
+    bool operator==(const Known&) const = default;
+};
+
+struct Profile {
+    std::string name;  // the tier's word or the pool's name
+    Tier tier = Tier::dram;
+
+    Known<std::uint64_t> read_latency_ns;
+    Known<std::uint64_t> read_mbps;       // 10^6 bytes per second
+    Known<std::uint64_t> capacity_bytes;  // 0 is unbounded
+    Known<bool> byte_addressable;
+    Known<bool> coherent_in_host;
+    Known<bool> persistent;
+    Known<ShareKind> share_kind;
+    Known<std::uint32_t> hosts;
+    Known<CrossHostCoherence> cross_host_coherence;
+    Known<std::uint32_t> memory_node;        // the node the bytes are on (dax target_node)
+    Known<std::uint32_t> cpu_affinity_node;  // the node the device hangs on (memdev numa_node)
+    bool may_shrink = false;                 // dynamic capacity
+
+    bool operator==(const Profile&) const = default;
+};
+
+// What the rights-bearing fields are taken for when they are not known.
+std::uint32_t hosts_or_assumed(const Profile& profile) noexcept;        // unknown, 0: 1
+CrossHostCoherence coherence_or_none(const Profile& profile) noexcept;  // unknown: none
+ShareKind share_kind_or_none(const Profile& profile) noexcept;          // unknown: none
+
+bool reachable(const Profile& profile) noexcept;         // hosts > 1
+bool fabric_shareable(const Profile& profile) noexcept;  // semantics: section 2 of ARCHITECTURE
+
+// The planning figures of a tier; every field says `representative`. For planning on paper and
+// for tests; a live daemon never presents one as a fact about its host.
+Profile representative_profile(Tier tier);
+
+}  // namespace cxlpool

@@ -1,0 +1,98 @@
+// One pool: segments of one provider, and the extents in them.
+//
+// Responsible for: where bytes live, which segment grants them, scrubbing before bytes pass to
+// another tenant, and accounting. Refuses to know: cells, leases, the gate. Invariants: bytes are
+// never handed out twice; what one tenant wrote is overwritten before another can map it; under a
+// provider with kernel isolation a segment belongs to one tenant and either is writable by that
+// tenant or read-only for everybody.
+//
+// Threads: all of it belongs to the reactor thread, except that the bytes of a placement may be
+// read and written by a worker while the placement is held.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <unordered_map>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "memory/extent_allocator.hpp"
+#include "memory/provider.hpp"
+
+namespace cxlpool {
+
+struct SegmentId {
+    std::uint64_t value = 0;
+    explicit operator bool() const noexcept { return value != 0; }
+    auto operator<=>(const SegmentId&) const = default;
+};
+
+// A byte range that is handed out. `length_bytes` is what was asked for; the extent may be longer.
+struct Placement {
+    SegmentId segment;
+    Extent extent;
+    std::uint64_t length_bytes = 0;
+    bool operator==(const Placement&) const = default;
+};
+
+struct PoolOptions {
+    std::string name;
+    // Private cells of a tenant are put together in segments of this size (a longer cell gets one
+    // of its own), so that an engine maps few of them.
+    std::uint64_t private_segment_bytes = 64ULL << 20U;
+    std::size_t max_segments = 16384;  // each holds one descriptor and one mapping of the daemon
+};
+
+struct PoolUsage {
+    std::uint64_t capacity_bytes = 0;
+    std::uint64_t segment_bytes = 0;  // held by segments
+    std::uint64_t placed_bytes = 0;   // handed out in placements
+    std::size_t segments = 0;
+};
+
+class Pool {
+  public:
+    // Errors: those of the provider for a single_segment one.
+    static Result<std::unique_ptr<Pool>> create(PoolOptions options,
+                                                std::unique_ptr<SegmentProvider> provider);
+    ~Pool();
+
+    const std::string& name() const noexcept;
+    const ProviderTraits& traits() const noexcept;
+    PoolUsage usage() const noexcept;
+
+    // Writable by the owner's engines. Errors: invalid_argument, capacity, limit_exceeded,
+    // out_of_memory, io.
+    Result<Placement> place_private(TenantId owner, std::uint64_t length_bytes);
+
+    // Written by the daemon, then only read: a segment of its own under a kernel-isolated
+    // provider, so that a reader's descriptor exposes this placement and nothing else. Not for
+    // cooperative providers: wrong_state (their cells are shared where they lie).
+    Result<Placement> place_shared(TenantId owner, std::uint64_t length_bytes);
+
+    // Scrubs, then gives the bytes back. Errors: invalid_argument for a placement not held.
+    Result<void> release(const Placement& placement);
+
+    // The daemon's view of the bytes; empty for a placement that is not held.
+    std::span<std::byte> bytes(const Placement& placement) noexcept;
+
+    bool holds(const Placement& placement) const noexcept;
+
+    std::uint64_t segment_size_bytes(SegmentId segment) const noexcept;  // 0: no such segment
+    TenantId segment_owner(SegmentId segment) const noexcept;            // nobody: cooperative
+
+    // Errors: not_found, and those of Segment.
+    Result<UniqueFd> open_writable(SegmentId segment);
+    Result<UniqueFd> open_readable(SegmentId segment);
+
+  private:
+    struct Impl;
+    explicit Pool(std::unique_ptr<Impl> impl);
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cxlpool

@@ -1,0 +1,110 @@
+// Segments: the units that a file descriptor grants.
+//
+// Responsible for: making and destroying segments, the descriptors that engines get, and what each
+// provider can promise. Refuses to know: tenants, cells, the gate. Invariants: a descriptor from
+// open_readable can never be mapped writable, nor re-opened writable by its holder; no descriptor
+// exposes a byte outside its segment; the size of a segment never changes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+
+namespace cxlpool {
+
+enum class Isolation : std::uint8_t {
+    kernel,       // one descriptor exposes only bytes that its holder may see
+    cooperative,  // a descriptor exposes more: one device shared by several tenants
+};
+std::string_view to_word(Isolation isolation) noexcept;
+
+// Who will write a segment. It decides whether the provider freezes it for readers.
+enum class SegmentUse : std::uint8_t {
+    private_writable,  // one tenant's engines write it in place
+    shared_read_only,  // only the daemon writes it; every engine reads
+};
+
+struct ProviderTraits {
+    std::string kind;  // "memfd", "devdax"
+    Isolation isolation = Isolation::kernel;
+    bool persistent = false;        // bytes survive the host's restart
+    bool keeps_on_restart = false;  // bytes survive the daemon's restart
+    bool single_segment = false;    // one segment is the whole pool; extents divide it
+    std::uint64_t alignment_bytes = 4096;
+    std::uint64_t capacity_bytes = 0;
+    std::uint64_t largest_segment_bytes = 0;
+};
+
+class Segment {
+  public:
+    virtual ~Segment() = default;
+
+    virtual std::uint64_t size_bytes() const noexcept = 0;
+
+    // The daemon's own writable mapping, valid as long as the segment.
+    virtual std::span<std::byte> bytes() noexcept = 0;
+
+    // A descriptor through which the holder may write. Only for private_writable segments, and for
+    // cooperative ones. Errors: not_permitted (shared_read_only), io.
+    virtual Result<UniqueFd> open_writable() = 0;
+
+    // A descriptor that cannot be mapped writable, whoever holds it. Errors: io.
+    virtual Result<UniqueFd> open_readable() = 0;
+};
+
+class SegmentProvider {
+  public:
+    virtual ~SegmentProvider() = default;
+    virtual const ProviderTraits& traits() const noexcept = 0;
+
+    // Zeroed bytes; the size is rounded up to the alignment. A single_segment provider makes
+    // exactly one segment, of its whole capacity, whatever the use, and its bytes are as found.
+    // Errors: invalid_argument (0, over the largest), capacity, out_of_memory, io.
+    virtual Result<std::unique_ptr<Segment>> create_segment(std::uint64_t size_bytes,
+                                                            SegmentUse use) = 0;
+};
+
+enum class HugePages : std::uint8_t { automatic, never, require };
+Result<HugePages> parse_hugepages(std::string_view word);  // "auto", "never", "require"
+
+struct MemfdOptions {
+    std::string pool_name;
+    std::uint64_t capacity_bytes = 0;
+    HugePages hugepages = HugePages::automatic;
+    std::optional<std::uint32_t> numa_node;  // bind every page to it
+};
+
+// Anonymous memory, one memfd a segment. Errors: invalid_argument, unavailable (hugepages required
+// and none configured: the message names the sysctl; the node does not exist or is not allowed).
+Result<std::unique_ptr<SegmentProvider>> make_memfd_provider(const MemfdOptions& options);
+
+struct DevdaxOptions {
+    std::string pool_name;
+    std::string device_path;          // "/dev/dax0.0"
+    std::string sysfs_root = "/sys";  // tests point it at a scratch tree
+};
+
+// One existing dax device. Alignment and size come from sysfs by the node's device number; the
+// driver is checked at open. Errors, each naming the likely cause and the remedy: not_found
+// (ENOENT), not_permitted (EACCES: owner, group, mode; EPERM: device cgroup), unavailable (ENXIO
+// or another driver: system RAM or famfs, EBUSY), invalid_argument (not a dax character device,
+// size 0: seed device, size implausible), io.
+Result<std::unique_ptr<SegmentProvider>> make_devdax_provider(const DevdaxOptions& options);
+
+// Before any mmap of a dax device: what is wrong with the request, or nothing.
+// Errors: invalid_argument with wanted and found numbers (offset, length, wrap, past the end).
+Result<void> check_dax_mapping(std::uint64_t device_size_bytes, std::uint64_t align_bytes,
+                               std::uint64_t offset_bytes, std::uint64_t length_bytes);
+
+// The size of a device as sysfs prints it: decimal or hexadecimal; 0 (seed device) and all ones
+// are refused. Errors: invalid_argument, malformed.
+Result<std::uint64_t> parse_dax_size(std::string_view sysfs_text);
+
+}  // namespace cxlpool

@@ -1,0 +1,37 @@
+// How much one uid may hold. One constant a limit, with its reason.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace cxlpool {
+
+struct Limits {
+    // An engine process needs one connection a worker process; eight GPUs with four each.
+    std::uint32_t connections_per_uid = 32;
+    // Models × adapters that a process serves at a time.
+    std::uint32_t contexts_per_connection = 64;
+    // Cells that a running batch attends; also the size of the lease board (4 bytes each).
+    std::uint32_t leases_per_connection = 4096;
+    // Bytes being filled and not yet sealed.
+    std::uint64_t filling_bytes_per_uid = 4ULL << 30U;
+    std::uint64_t cell_bytes = 1ULL << 30U;
+    // Cells that one tenant may keep for one span (other contexts), so that nobody can make a
+    // lookup of that span long.
+    std::uint32_t cells_per_span_and_tenant = 16;
+    // Cells that all tenants together may keep; bounds the daemon's own memory (about 1 KiB each).
+    std::uint32_t cells = 1U << 20U;
+    std::uint32_t cells_per_tenant = 1U << 18U;
+    // Requests of one connection that wait for a worker.
+    std::uint32_t pending_per_connection = 16;
+    // A lease ends this long after the last renewal.
+    std::uint32_t lease_ttl_ms = 30'000;
+    // A connection that has not said hello by then is closed.
+    std::uint32_t hello_timeout_ms = 5'000;
+    // All connections together; one of them is kept free for an operator.
+    std::uint32_t connections = 1024;
+    // Distinct axis values that all contexts together may intern (256 bytes each at most).
+    std::uint32_t axis_values = 65'536;
+};
+
+}  // namespace cxlpool
