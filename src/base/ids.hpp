@@ -22,6 +22,14 @@ struct CellId {
     auto operator<=>(const CellId&) const = default;
 };
 
+// A lease on one connection: an index into its lease board and the generation of that entry.
+// Meaningful on that connection only, so that its numbers say nothing about anybody else.
+struct LeaseRef {
+    std::uint32_t index = 0;
+    std::uint32_t generation = 0;  // never 0 for a real lease
+    bool operator==(const LeaseRef&) const = default;
+};
+
 // A 256-bit digest; all zeros means "absent".
 struct Digest256 {
     std::array<std::uint8_t, 32> bytes{};

@@ -59,13 +59,6 @@ enum class Type : std::uint16_t {
 };
 std::string_view to_word(Type type) noexcept;
 
-// A lease on this connection: an index into the lease board and the generation of that entry.
-struct LeaseRef {
-    std::uint32_t index = 0;
-    std::uint32_t generation = 0;  // never 0 for a real lease
-    bool operator==(const LeaseRef&) const = default;
-};
-
 // --- requests and replies -----------------------------------------------------------------------
 
 struct HelloRequest {

@@ -1,0 +1,234 @@
+// Tenants, cells and leases: who wrote which bytes, who may attend them, who does.
+//
+// Responsible for: the life of every cell from begin to removal, leases and their generations,
+// what a lookup finds (by asking the gate), and per-tenant counters. Refuses to know: sockets,
+// descriptors, threads, clocks; time and placements come in as values, and what must happen
+// outside (bytes to scrub, leases to announce as ended) goes out as lists.
+//
+// Invariants: a cell is visible to no other tenant before it is sealed; a location is given out
+// for scrubbing exactly once, when neither its cell, nor a lease, nor running work refers to it;
+// a lease index is never live under two generations; what the registry counts equals what a walk
+// over its cells counts (check()).
+//
+// Long work on bytes (digest, move into a shared segment) happens elsewhere: start_* pins the
+// location and says what to do, finish_* or abandon ends it. Between the two the cell may be
+// removed or poisoned; finish then reports it and nothing becomes visible.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "domain/context.hpp"
+#include "domain/gate.hpp"
+#include "memory/pool.hpp"
+
+namespace cxlpool {
+
+struct ConnectionId {
+    std::uint64_t value = 0;
+    auto operator<=>(const ConnectionId&) const = default;
+};
+
+struct Location {
+    std::size_t pool = 0;
+    Placement placement;
+    // The bytes are in a segment that no engine can write, or the pool is cooperative and they
+    // stay where they are: other tenants may be given the segment.
+    bool offered = false;
+    bool operator==(const Location&) const = default;
+};
+
+struct Attribution {
+    TenantId tenant;
+    uid_t uid = 0;
+    std::string engine;   // as the engine calls itself; information only
+    Timestamp begun_at;   // wall clock
+    Timestamp sealed_at;  // wall clock; 0 while filling
+};
+
+enum class Judgement : std::uint8_t { trust = 1, taint = 2, poison = 3 };
+std::string_view to_word(Judgement judgement) noexcept;
+
+struct Adjudication {
+    Judgement judgement = Judgement::taint;
+    uid_t uid = 0;
+    Timestamp at;  // wall clock
+    std::uint64_t epoch = 0;
+};
+
+struct Cell {
+    CellId id;
+    TenantId owner;
+    ContextKey key;
+    SpanDigest span;
+    Lifecycle lifecycle = Lifecycle::filling;
+    Taint taint = Taint::tainted;
+    Admission admission = Admission::unknown;
+    Scope scope = Scope::agent;
+    std::vector<TenantId> allow_list;
+    std::uint64_t adjudicated_epoch = 0;
+    std::uint64_t length_bytes = 0;
+    ContentDigest digest;
+    Attribution attribution;
+    std::optional<Adjudication> adjudication;
+    std::uint64_t location = 0;  // key of the registry's location table
+    std::uint64_t work = 0;      // ticket of running work; 0: none
+    std::uint32_t live_leases = 0;
+};
+
+struct RegistryLimits {
+    std::uint32_t leases_per_connection = 4096;
+    std::uint64_t filling_bytes_per_uid = 4ULL << 30U;
+    std::uint64_t cell_bytes = 1ULL << 30U;
+    std::uint32_t cells_per_span_and_tenant = 16;
+    std::uint32_t cells = 1U << 20U;
+    std::uint32_t cells_per_tenant = 1U << 18U;
+    std::uint64_t lease_ttl_ns = 30'000'000'000ULL;
+};
+
+struct TenantCounters {
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;
+    std::uint64_t cells = 0;        // filling and sealed
+    std::uint64_t bytes = 0;        // of those cells
+    std::uint64_t live_leases = 0;  // held by this tenant's connections
+};
+
+struct BeginGrant {
+    CellId cell;
+    LeaseRef lease;
+};
+
+// What must be done with bytes before a seal or a share can finish.
+struct Work {
+    std::uint64_t ticket = 0;
+    CellId cell;
+    Location source;
+    std::uint64_t length_bytes = 0;
+    bool move = false;  // copy into a segment that no engine can write, digest the copy
+    TenantId owner;
+};
+
+struct LookupResult {
+    Verdict verdict = Verdict::miss_absent;  // what the gate said
+    Verdict outward = Verdict::miss_absent;  // what the requester is told
+    CellId cell;                             // of `verdict`; none when nothing was found
+    TenantId owner;
+};
+
+struct Explanation {
+    const Cell* cell = nullptr;  // valid until the next change
+    Verdict verdict = Verdict::miss_absent;
+};
+
+// A lease that ended without its holder asking: revoked, expired, or its connection closed.
+struct EndedLease {
+    ConnectionId connection;
+    std::uint32_t index = 0;
+    bool revoked = false;
+};
+
+class Registry {
+  public:
+    Registry(TenancyMode mode, const RegistryLimits& limits);
+    ~Registry();
+    Registry(const Registry&) = delete;
+    Registry& operator=(const Registry&) = delete;
+
+    // Called for each key that a cell keeps and gives back; default: nothing.
+    void set_interner(ContextInterner* interner) noexcept;
+
+    // Errors: already_exists, invalid_argument (tenant 0).
+    Result<void> add_tenant(TenantId tenant, std::string name);
+    // Returns the index by which Location names it.
+    std::size_t add_pool(Isolation isolation);
+
+    ConnectionId open_connection(TenantId tenant, uid_t uid, std::string engine);
+    // Ends its leases and rolls its filling cells back.
+    void close_connection(ConnectionId connection);
+
+    // Would begin() be refused? Asked before bytes are placed.
+    // Errors: invalid_argument (length 0, no span digest), too_large, key_incomplete,
+    // already_exists (the tenant has this cell), limit_exceeded.
+    Result<void> check_begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
+                             std::uint64_t length_bytes) const;
+    // Errors: those of check_begin; the placement then stays the caller's.
+    Result<BeginGrant> begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
+                             const Location& location, Timestamp monotonic, Timestamp wall);
+
+    // Errors: stale_lease (no such live filling lease), wrong_state (already being sealed).
+    Result<Work> start_seal(ConnectionId connection, const LeaseRef& lease);
+    // Makes the cell sealed and ends the filling lease. `moved`: where the copy is (work.move).
+    // Errors: cancelled (the cell is gone; `moved` is taken over and given out for scrubbing).
+    Result<void> finish_seal(const Work& work, const ContentDigest& digest,
+                             const std::optional<Location>& moved, Timestamp wall);
+
+    // Declares who may attend an own sealed cell. Nothing to return when no bytes must move.
+    // Errors: not_found, wrong_state (filling, quarantined, or work runs), invalid_argument (an
+    // allow-list without fleet, or naming tenant 0).
+    Result<std::optional<Work>> start_share(ConnectionId connection, const ContextKey& key,
+                                            const SpanDigest& span, Scope scope,
+                                            const std::vector<TenantId>& allow_list);
+    // Errors: cancelled, as finish_seal.
+    Result<void> finish_share(const Work& work, const ContentDigest& digest,
+                              const std::optional<Location>& moved, Scope scope,
+                              std::vector<TenantId> allow_list);
+    // The work failed; the cell is as it was before start_*.
+    void abandon(const Work& work);
+
+    // Errors: not_found, invalid_argument (several cells of this span and no id; all ids named),
+    // wrong_state (filling, or trust of a cell that work runs on).
+    Result<CellId> adjudicate(TenantId owner, const SpanDigest& span, CellId cell,
+                              Judgement judgement, uid_t uid, Timestamp wall);
+    // All earlier adjudications of the tenant's cells are stale from now on. Error: not_found.
+    Result<void> raise_epoch(TenantId tenant);
+
+    // Judges every cell of the span and takes the best answer: a hit (own first), then the own
+    // cell that came furthest, then any other's. Counts a hit or a miss.
+    LookupResult lookup(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
+                        Timestamp monotonic);
+    // A reading lease on a cell that lookup just found. Errors: not_found, limit_exceeded.
+    Result<LeaseRef> grant_read(ConnectionId connection, CellId cell, Timestamp monotonic);
+    // Errors: stale_lease (ended, or never was), revoked (ended because the cell was taken away;
+    // told once an index, until the index is used again).
+    Result<void> renew(ConnectionId connection, const LeaseRef& lease, Timestamp monotonic);
+    // A filling lease is rolled back. Errors: stale_lease, revoked, wrong_state (being sealed).
+    Result<void> release(ConnectionId connection, const LeaseRef& lease);
+    // Ends what was not renewed in time.
+    void expire(Timestamp monotonic);
+
+    // Every cell of the span as `requester` would be judged, the best answer first.
+    std::vector<Explanation> explain(TenantId requester, bool permitted, const ContextKey& key,
+                                     const SpanDigest& span, Timestamp monotonic) const;
+
+    const Cell* find(CellId cell) const noexcept;
+    const Location* location_of(CellId cell) const noexcept;
+    std::vector<const Cell*> cells() const;  // by id
+    bool has_tenant(TenantId tenant) const noexcept;
+    std::string_view tenant_name(TenantId tenant) const noexcept;
+    std::vector<TenantId> tenants() const;
+    TenantCounters counters(TenantId tenant) const noexcept;
+    std::uint64_t trust_epoch(TenantId tenant) const noexcept;
+    TenancyMode mode() const noexcept;
+
+    // What must happen outside since the last call.
+    std::vector<Location> take_freed();
+    std::vector<EndedLease> take_ended();
+
+    // Walks everything and aborts when an invariant is broken; for tests.
+    void check() const;
+
+  private:
+    struct Impl;
+    std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cxlpool
