@@ -17,10 +17,14 @@
 
 namespace cxlpool::json {
 
+// Of the first byte of a value. In a syntax error: of the byte at which the text stopped making
+// sense, which for an unexpected word is its last.
 struct Position {
     std::uint32_t line = 1;    // from 1
     std::uint32_t column = 1;  // from 1, in bytes
 };
+
+struct Member;
 
 class Value {
   public:
@@ -42,12 +46,17 @@ class Value {
     std::int64_t negative_number = 0;
     double real_number = 0;
     std::string string;
-    std::vector<Value> items;                            // array
-    std::vector<std::pair<std::string, Value>> members;  // object, in order
+    std::vector<Value> items;     // array
+    std::vector<Member> members;  // object, in order
 
     bool is(Kind k) const noexcept { return kind == k; }
     // The member of an object, or null.
     const Value* find(std::string_view key) const noexcept;
+};
+
+struct Member {
+    std::string key;
+    Value value;
 };
 
 std::string_view to_word(Value::Kind kind) noexcept;
@@ -58,7 +67,9 @@ struct Limits {
     std::size_t max_values = 4U << 20U;
 };
 
-// `name` goes in front of messages: "NAME:LINE:COLUMN: what". Errors: malformed, too_large.
+// `name` goes in front of messages: "NAME:LINE:COLUMN: what". Whole numbers that do not fit in 64
+// bits are refused, never rounded; so are NaN, infinities, invalid UTF-8 and NUL bytes. Errors:
+// malformed, too_large, out_of_memory.
 Result<Value> parse(std::string_view name, std::string_view text, const Limits& limits = {});
 
 // The error that a reader gives about `value`: "NAME:LINE:COLUMN: what".
