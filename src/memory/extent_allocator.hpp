@@ -45,10 +45,11 @@ class ExtentAllocator {
     std::uint64_t largest_free_bytes() const noexcept;
     std::size_t used_count() const noexcept { return used_.size(); }
 
-    // Checks every invariant; for tests. Aborts when one is broken.
+    // Checks every invariant in linear time; for tests. Aborts when one is broken.
     void check() const;
 
   private:
+    Result<void> take_back(const Extent& extent);
     void insert_free(std::uint64_t offset, std::uint64_t length);
     void erase_free(std::map<std::uint64_t, std::uint64_t>::iterator at);
 
