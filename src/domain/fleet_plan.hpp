@@ -19,14 +19,14 @@ struct FleetPlanInput {
     std::optional<std::uint64_t> hosts;        // H, 1 <= H <= N; absent: N
     std::uint64_t tokens = 0;                  // T, of the span
     std::uint64_t bytes = 0;                   // B, of the span
-    std::uint64_t recompute_ns_per_token = 0;  // R
+    std::uint64_t recompute_ns_per_token = 0;  // R; 0: not known
 };
 
 enum class Regime : std::uint8_t { private_copies, copy_only, coherent };
 enum class FleetAdvice : std::uint8_t {
     reuse,
     build_private,      // the private regime holds
-    recompute_cheaper,  // staging a copy costs at least as much as computing it again
+    recompute_cheaper,  // in the regime that holds, a reader pays at least what computing costs
 };
 std::string_view to_word(Regime regime) noexcept;  // "private", "copy_only", "coherent"
 std::string_view to_word(FleetAdvice advice) noexcept;
@@ -37,9 +37,14 @@ struct RegimePlan {
     std::uint64_t resident_bytes = 0;
     std::uint64_t prefill_tokens_saved = 0;  // against the private baseline
     std::uint64_t bytes_saved = 0;
-    // One more reader; no value when a latency or bandwidth it needs is unknown.
+    // One more reader: computing the span (private), staging a copy (copy_only), attending in
+    // place (coherent). No value when a latency, bandwidth or recompute cost it needs is unknown.
     std::optional<std::uint64_t> reader_cost_ns;
-    // Coherent only: one pass over all bytes by one reader, and with the link shared by H.
+    // Both costs known, and a reader of this regime pays at least what computing again costs. Such
+    // a regime claims no savings; its prefills and copies stay, as what it would take to use it.
+    bool recompute_cheaper = false;
+    // Coherent only: one pass over all bytes by one reader, and with the link shared by H (the
+    // whole fleet, also where the pool has fewer hosts: an upper bound there).
     std::optional<std::uint64_t> full_pass_ns;
     std::optional<std::uint64_t> full_pass_shared_ns;
 };
@@ -47,7 +52,7 @@ struct RegimePlan {
 struct FleetPlan {
     std::uint64_t tenants = 0;
     std::uint64_t hosts = 0;            // H
-    std::uint64_t attending_hosts = 0;  // min(H, hosts of the pool)
+    std::uint64_t attending_hosts = 0;  // min(H, hosts of the pool); 1 where it does not reach
     Regime holds = Regime::private_copies;
     FleetAdvice advice = FleetAdvice::build_private;
     RegimePlan private_copies;
@@ -61,7 +66,11 @@ struct FleetPlan {
 // span_exceeds_capacity, overflow.
 //
 // Pool hosts below fleet hosts: only that many hosts attend in the copy_only and coherent
-// regimes, the others build for themselves, and prefills and copies count them.
+// regimes, the others build for themselves, and prefills and copies count them. A pool of one host
+// is not such a case: the private regime holds, and the two others show what they would be if the
+// pool reached the whole fleet.
+//
+// Capacity unknown or 0 is not checked. A latency or bandwidth of 0 counts as unknown.
 Result<FleetPlan> plan_fleet(const FleetPlanInput& input, const Profile& profile);
 
 }  // namespace cxlpool

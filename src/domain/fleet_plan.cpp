@@ -1,0 +1,191 @@
+#include "domain/fleet_plan.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/units.hpp"
+#include "domain/words.hpp"
+
+namespace cxlpool {
+namespace {
+
+using words::Word;
+
+constexpr std::array kRegimeWords{
+    Word<Regime>{Regime::private_copies, "private"},
+    Word<Regime>{Regime::copy_only, "copy_only"},
+    Word<Regime>{Regime::coherent, "coherent"},
+};
+
+constexpr std::array kAdviceWords{
+    Word<FleetAdvice>{FleetAdvice::reuse, "reuse"},
+    Word<FleetAdvice>{FleetAdvice::build_private, "build_private"},
+    Word<FleetAdvice>{FleetAdvice::recompute_cheaper, "recompute_cheaper"},
+};
+
+// Checked arithmetic that remembers, so that a formula reads as one and is asked once at the end.
+class Checked {
+  public:
+    std::uint64_t mul(std::uint64_t a, std::uint64_t b) { return keep(checked_mul(a, b)); }
+    std::uint64_t add(std::uint64_t a, std::uint64_t b) { return keep(checked_add(a, b)); }
+    bool overflowed() const { return overflowed_; }
+
+  private:
+    std::uint64_t keep(std::optional<std::uint64_t> result) {
+        overflowed_ = overflowed_ || !result;
+        return result.value_or(0);
+    }
+    bool overflowed_ = false;
+};
+
+// A zero latency or bandwidth is no figure, whoever put it there.
+std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) {
+    return field.value && *field.value != 0 ? field.value : std::nullopt;
+}
+
+struct Costs {
+    std::optional<std::uint64_t> recompute_ns;
+    std::optional<std::uint64_t> attend_ns;
+    std::optional<std::uint64_t> pass_ns;         // all bytes once: a staged copy, or one reading
+    std::optional<std::uint64_t> shared_pass_ns;  // the same while H readers share the link
+};
+
+Costs costs_of(const FleetPlanInput& input, std::uint64_t hosts, const Profile& profile,
+               Checked& math) {
+    Costs costs;
+    if (input.recompute_ns_per_token != 0) {
+        costs.recompute_ns = math.mul(input.tokens, input.recompute_ns_per_token);
+    }
+    costs.attend_ns = figure(profile.read_latency_ns);
+    const std::optional<std::uint64_t> mbps = figure(profile.read_mbps);
+    if (costs.attend_ns && mbps) {
+        const std::uint64_t all_bytes = math.mul(hosts, input.bytes);
+        costs.pass_ns = math.add(*costs.attend_ns, math.mul(input.bytes, 1000) / *mbps);
+        costs.shared_pass_ns = math.add(*costs.attend_ns, math.mul(all_bytes, 1000) / *mbps);
+    }
+    return costs;
+}
+
+// A regime in which `prefills` of the fleet's hosts compute and `copies` keep the bytes.
+RegimePlan regime_of(const FleetPlanInput& input, std::uint64_t hosts, std::uint64_t prefills,
+                     std::uint64_t copies, Checked& math) {
+    RegimePlan plan;
+    plan.prefill_tokens = math.mul(input.tokens, prefills);
+    plan.resident_copies = copies;
+    plan.resident_bytes = math.mul(input.bytes, copies);
+    plan.prefill_tokens_saved = math.mul(input.tokens, hosts - prefills);
+    plan.bytes_saved = math.mul(input.bytes, hosts - copies);
+    return plan;
+}
+
+void weigh_against_recompute(RegimePlan& plan, const Costs& costs) {
+    if (plan.reader_cost_ns && costs.recompute_ns && *plan.reader_cost_ns >= *costs.recompute_ns) {
+        plan.recompute_cheaper = true;
+        plan.prefill_tokens_saved = 0;
+        plan.bytes_saved = 0;
+    }
+}
+
+Result<std::uint64_t> checked_hosts(const FleetPlanInput& input, const Profile& profile) {
+    if (input.tenants == 0) {
+        return Error{Errc::invalid_argument, "tenants is 0: a fleet has at least one"};
+    }
+    const std::uint64_t hosts = input.hosts.value_or(input.tenants);
+    if (hosts == 0 || hosts > input.tenants) {
+        return Error{Errc::invalid_argument, "hosts is " + std::to_string(hosts) +
+                                                 ": it must be from 1 to the number of tenants, " +
+                                                 std::to_string(input.tenants)};
+    }
+    if (input.tokens == 0) {
+        return Error{Errc::invalid_argument, "tokens is 0: a span has at least one token"};
+    }
+    if (input.bytes == 0) {
+        return Error{Errc::invalid_argument, "bytes is 0: a span has at least one byte"};
+    }
+    const std::uint64_t capacity = profile.capacity_bytes.value.value_or(0);
+    if (capacity != 0 && input.bytes > capacity) {
+        return Error{Errc::span_exceeds_capacity,
+                     "a span of " + std::to_string(input.bytes) + " bytes does not fit in '" +
+                         profile.name + "', which has " + std::to_string(capacity) + " bytes"};
+    }
+    return hosts;
+}
+
+Regime regime_under(const Profile& profile) {
+    if (fabric_shareable(profile)) {
+        return Regime::coherent;
+    }
+    return reachable(profile) ? Regime::copy_only : Regime::private_copies;
+}
+
+FleetAdvice advice_on(const FleetPlan& plan) {
+    if (plan.holds == Regime::private_copies) {
+        return FleetAdvice::build_private;
+    }
+    return plan.regime(plan.holds).recompute_cheaper ? FleetAdvice::recompute_cheaper
+                                                     : FleetAdvice::reuse;
+}
+
+}  // namespace
+
+std::string_view to_word(Regime regime) noexcept {
+    return words::text_of(kRegimeWords, regime);
+}
+
+std::string_view to_word(FleetAdvice advice) noexcept {
+    return words::text_of(kAdviceWords, advice);
+}
+
+const RegimePlan& FleetPlan::regime(Regime which) const noexcept {
+    switch (which) {
+        case Regime::copy_only:
+            return copy_only;
+        case Regime::coherent:
+            return coherent;
+        case Regime::private_copies:
+            break;
+    }
+    return private_copies;
+}
+
+Result<FleetPlan> plan_fleet(const FleetPlanInput& input, const Profile& profile) {
+    const Result<std::uint64_t> checked = checked_hosts(input, profile);
+    if (!checked) {
+        return checked.error();
+    }
+    const std::uint64_t hosts = *checked;
+    const std::uint64_t pool_hosts = hosts_or_assumed(profile);
+
+    FleetPlan plan;
+    plan.tenants = input.tenants;
+    plan.hosts = hosts;
+    plan.attending_hosts = std::min(hosts, pool_hosts);
+    plan.holds = regime_under(profile);
+
+    // Where the pool does not reach, reuse is only shown for comparison: as if it reached all.
+    const std::uint64_t attending = reachable(profile) ? plan.attending_hosts : hosts;
+    const std::uint64_t builders = 1 + (hosts - attending);
+
+    Checked math;
+    const Costs costs = costs_of(input, hosts, profile, math);
+    plan.private_copies = regime_of(input, hosts, hosts, hosts, math);
+    plan.private_copies.reader_cost_ns = costs.recompute_ns;
+    plan.copy_only = regime_of(input, hosts, builders, hosts, math);
+    plan.copy_only.reader_cost_ns = costs.pass_ns;
+    plan.coherent = regime_of(input, hosts, builders, builders, math);
+    plan.coherent.reader_cost_ns = costs.attend_ns;
+    plan.coherent.full_pass_ns = costs.pass_ns;
+    plan.coherent.full_pass_shared_ns = costs.shared_pass_ns;
+    if (math.overflowed()) {
+        return Error{Errc::overflow,
+                     "the plan does not fit in 64 bits: use fewer hosts, tokens or bytes, or a "
+                     "smaller recompute cost"};
+    }
+    weigh_against_recompute(plan.copy_only, costs);
+    weigh_against_recompute(plan.coherent, costs);
+    plan.advice = advice_on(plan);
+    return plan;
+}
+
+}  // namespace cxlpool
