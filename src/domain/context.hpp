@@ -58,7 +58,9 @@ struct ContextFields {
 // A present value must be 1..kAxisValueMaxBytes bytes of printable ASCII. `weights` and `adapter`
 // must be `sha256:<64 hex>`, `blake2b:<64 hex>`, `xxh3:<32 hex>` or `version:<decimal u64>`;
 // adapter may also be `none`, which is a value. A bare name is refused: names are not identity.
-// `page_tokens` is a decimal number > 0. Errors: invalid_argument, too_large.
+// `page_tokens` is a decimal number > 0. Hexadecimal is lower case and numbers have no leading
+// zero, so that one identity has one spelling. Empty is never a value: it is refused, and is not
+// the same as absent. Errors: invalid_argument, too_large.
 Result<void> validate(const ContextFields& fields);
 
 struct AxisId {
@@ -76,7 +78,10 @@ struct ContextKey {
 // The first axis that diverges, or nothing when all are equal.
 std::optional<Axis> first_divergence(const ContextKey& a, const ContextKey& b) noexcept;
 
-// Interned contexts, counted by reference. Bounded: `max_values` distinct axis values in all.
+// Interned contexts, counted by reference. Bounded: `max_values` distinct axis values in all. An
+// AxisId is used again only after the last reference to it was given back. Not for several threads
+// at once. A key that did not come from acquire, or was given back too often, is a broken
+// invariant and aborts.
 class ContextInterner {
   public:
     explicit ContextInterner(std::size_t max_values);

@@ -62,6 +62,8 @@ enum class Verdict : std::uint16_t {
 // "hit/in_place", "hit/stage", "miss/absent", then the bare code: "untrusted", "model_mismatch".
 // "unknown" for a number that this version does not define.
 std::string_view to_word(Verdict verdict) noexcept;
+std::optional<Verdict> parse_verdict(std::string_view word) noexcept;
+// The two hits and nothing else, whatever the number.
 bool is_hit(Verdict verdict) noexcept;
 Verdict mismatch_of(Axis axis) noexcept;
 // The axis of an `<axis>_mismatch` verdict.
@@ -93,9 +95,12 @@ std::string_view to_word(Scope scope) noexcept;
 std::string_view to_word(Admission admission) noexcept;
 std::string_view to_word(Taint taint) noexcept;
 std::string_view to_word(Lifecycle lifecycle) noexcept;
+std::string_view to_word(Reach reach) noexcept;
 std::optional<Scope> parse_scope(std::string_view word) noexcept;
 std::optional<Admission> parse_admission(std::string_view word) noexcept;
 std::optional<Taint> parse_taint(std::string_view word) noexcept;
+std::optional<Lifecycle> parse_lifecycle(std::string_view word) noexcept;
+std::optional<Reach> parse_reach(std::string_view word) noexcept;
 
 // Who asks, as the daemon established it; nothing in here comes from a message.
 struct GateRequester {
@@ -123,12 +128,20 @@ struct GateCell {
     bool extent_alive = false;  // its extent exists in the generation that the cell recorded
 };
 
-// The gate. Check 1 to 11 as documented in ARCHITECTURE ("The trust gate").
+// The gate. Check 1 to 11 as documented in ARCHITECTURE ("The trust gate"). What that leaves open:
+//  - a cell is the requester's own when both tenants are the same and not zero; checks 4 to 7 then
+//    pass on every value that this version defines, and refuse on any other;
+//  - a cell owned by nobody (tenant 0) is shared with nobody: scope_denied;
+//  - a spilled cell is served as hit_stage at best; an expiring one is served until its time;
+//  - evicted is lost; a lifecycle without a word is not_sealed, a reach without one unreachable;
+//  - the allow-list narrows others, never the owner;
+//  - all checks are evaluated, whichever refuses, so that the work does not tell which.
 Verdict judge(const GateRequester& requester, const GateCell& cell, const ContextKey& wanted,
               Timestamp now) noexcept;
 
-// What the requester is told. In multi, every refusal about a cell that it does not own becomes
-// miss_absent; hits, own cells and mode single pass unchanged.
+// What the requester is told. In multi (and in a mode without a word), every refusal about a cell
+// that it does not own becomes miss_absent, and so does not_permitted about any cell, because who
+// may not act as a tenant owns nothing of it; hits, own cells and mode single pass unchanged.
 Verdict outward(Verdict verdict, TenancyMode mode, TenantId requester, TenantId owner) noexcept;
 
 }  // namespace cxlpool
