@@ -11,6 +11,8 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.hpp"
@@ -45,6 +47,7 @@ struct Memdev {
 struct DecoderTarget {
     std::string target;  // dport name
     std::optional<std::uint32_t> position;
+    std::string alias{};  // the other name of the same dport (firmware or PCI); may be empty
     bool operator==(const DecoderTarget&) const = default;
 };
 
@@ -61,7 +64,10 @@ struct Decoder {
     std::optional<std::uint64_t> max_available_extent_bytes;  // negative in the source: absent
     std::optional<bool> volatile_capable;
     std::optional<bool> pmem_capable;
-    std::optional<bool> accelmem_capable;  // window for device-coherent (type 2) memory
+    // Window restrictions (cap_type3, cap_type2): host-only coherent and device coherent memory.
+    // A window may allow both; neither given is unknown.
+    std::optional<bool> mem_capable{};
+    std::optional<bool> accelmem_capable;
     std::optional<bool> locked;
     std::string target_type;  // "expander", "accelerator"; empty when unknown
     std::string region;       // region mapped through it; empty when none
@@ -124,6 +130,13 @@ struct Region {
     bool operator==(const Region&) const = default;
 };
 
+// Physical addresses, both ends included, as sysfs prints them.
+struct PhysicalRange {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    bool operator==(const PhysicalRange&) const = default;
+};
+
 enum class DaxMode : std::uint8_t { unknown, devdax, system_ram, famfs, unbound };
 
 struct DaxDevice {
@@ -133,6 +146,8 @@ struct DaxDevice {
     std::optional<std::uint64_t> capacity_bytes;
     std::optional<std::uint64_t> align_bytes;
     std::optional<std::uint64_t> resource;  // physical start; absent: cannot see
+    // Its mappings, where the source lists them; otherwise resource and capacity say the range.
+    std::vector<PhysicalRange> ranges;
     DaxMode mode = DaxMode::unknown;
     std::optional<std::uint32_t> target_node;  // the node of the memory
     std::optional<std::uint32_t> numa_node;    // CPU affinity of the parent
@@ -168,6 +183,8 @@ struct Topology {
     std::vector<Decoder> decoders;
     std::vector<Region> regions;
     std::vector<DaxDevice> dax_devices;
+    // False: captured without a dax listing. Then a committed region stands for its dax device.
+    bool dax_listed = true;
     std::vector<NumaNode> nodes;
     // What the source itself noticed (a vanished file, a count that does not match its list).
     std::vector<Finding> source_findings;
@@ -179,9 +196,16 @@ std::string_view to_word(DaxMode mode) noexcept;         // "devdax", "system-ra
 std::string_view to_word(Topology::Origin origin) noexcept;
 std::string_view to_word(Finding::Severity severity) noexcept;
 
-// Finishes what any source produced: sorts mappings by position and memdevs by interleave
-// position, fills host_bridges and switch_depth from the parents of the endpoints, ties dax
-// devices to regions, and adds findings for counts that disagree with their lists. Idempotent.
+// The value of a word. Error: unknown_word.
+Result<Region::State> parse_region_state(std::string_view word);
+Result<DaxMode> parse_dax_mode(std::string_view word);
+Result<Finding::Severity> parse_severity(std::string_view word);
+
+// Finishes what any source produced: sorts mappings by position, memdevs by interleave position
+// and the rest by name, fills host_bridges and switch_depth from the parents of the endpoints
+// (never from the target list of the root decoder), ties regions to their window and dax devices
+// to their region, drops the granularity of what is not interleaved, and adds findings for counts
+// that disagree with their lists. Idempotent.
 void resolve(Topology& topology);
 
 }  // namespace cxlpool
