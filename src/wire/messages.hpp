@@ -2,9 +2,10 @@
 //
 // Responsible for: encoding and decoding every request and reply, byte for byte as documented in
 // docs/protocol.md and cxlpool-protocol(7). Refuses to know: sockets, tenants, rights. Invariants:
-// decode accepts nothing that encode does not produce, save that a longer body of a newer minor
-// version is accepted and its tail ignored where `size` says so; no number from a peer is used
-// before it was checked against the bytes that are really there.
+// decode accepts nothing that encode does not produce, save that a longer reply, and a longer
+// hello, is accepted and its tail ignored (a request may not grow within a version: what a daemon
+// ignores could have narrowed what was asked); no number from a peer is used before it was checked
+// against the bytes that are really there.
 //
 // One message is one datagram (SOCK_SEQPACKET) of at most kMaxMessageBytes:
 //   u32 size        of the whole message, header included; must equal the datagram's length
@@ -70,7 +71,8 @@ struct HelloRequest {
     bool operator==(const HelloRequest&) const = default;
 };
 // Comes with one descriptor: the lease board, to be mapped read-only: an array of u32, one a
-// lease index; the entry equals the generation of the lease while it is live.
+// lease index; the entry equals the generation of the lease while it is live. The board is a memfd
+// of at least 4 * max_leases bytes with F_SEAL_SHRINK, so that reading it cannot fault.
 struct HelloReply {
     std::uint16_t version = kVersion;
     std::uint16_t mode = 0;   // 0 single, 1 multi
@@ -276,7 +278,9 @@ struct Reply {
 
 Type type_of(const RequestBody& body) noexcept;
 
-// Errors: too_large when a field is over its documented maximum.
+// Errors: too_large when a field is over its documented maximum; invalid_argument or malformed for
+// a value that decode would refuse; internal when the body of a reply is not that of its type and
+// status.
 Result<std::vector<std::byte>> encode(const Request& request);
 Result<std::vector<std::byte>> encode(const Reply& reply);
 

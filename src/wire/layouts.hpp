@@ -1,0 +1,246 @@
+// The layout of every message body: its fields in their order, and what each may hold.
+//
+// docs/protocol.md has the same facts as tables of offsets; tests/golden/wire has the bytes. A
+// change here is a change of the protocol. Internal to src/wire.
+#pragma once
+
+#include <limits>
+#include <type_traits>
+
+#include "wire/codec.hpp"
+#include "wire/messages.hpp"
+
+namespace cxlpool::wire {
+
+inline constexpr std::size_t kErrorTextMaxBytes = 512;
+
+// The last members of enumerations that other modules own: domain's Scope, Regime, FleetAdvice.
+inline constexpr std::uint8_t kLastScope = 2;
+inline constexpr std::uint8_t kLastRegime = 2;
+inline constexpr std::uint8_t kLastAdvice = 2;
+
+template <typename C, typename T>
+using Field = typename C::template Ref<T>;
+
+template <typename C>
+void layout_lease(C& c, Field<C, LeaseRef> m) {
+    c.number("lease index", m.index);
+    c.number("lease generation", m.generation);
+}
+
+template <typename C>
+void layout_axes(C& c, Field<C, std::vector<AxisField>> axes) {
+    c.list("axes", axes, 0, kMaxAxes, 3, [](C& codec, Field<C, AxisField> m) {
+        codec.template word<std::uint8_t>("axis", m.axis, 0, kMaxAxes - 1);
+        codec.name("axis value", m.value, kMaxAxisBytes);
+    });
+    for (std::size_t i = 1; i < axes.size(); ++i) {
+        c.require(axes[i - 1].axis < axes[i].axis, Errc::malformed, "axes",
+                  "not in ascending order, or one twice");
+    }
+}
+
+// --- requests -----------------------------------------------------------------------------------
+
+template <typename C>
+void layout(C& c, Field<C, HelloRequest> m) {
+    c.number("magic", m.magic);
+    c.require(m.magic == kMagic, Errc::malformed, "magic", "not a cxlpool client");
+    c.number("version_min", m.version_min);
+    c.number("version_max", m.version_max);
+    c.number("tenant", m.tenant);
+    c.name("engine name", m.engine_name, kMaxNameBytes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, ContextRegisterRequest> m) {
+    layout_axes<C>(c, m.axes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, ContextReleaseRequest> m) {
+    c.number("context", m.context);
+}
+
+template <typename C>
+void layout(C& c, Field<C, LookupRequest> m) {
+    c.number("context", m.context);
+    c.list("spans", m.spans, 1, kMaxLookupSpans, 32,
+           [](C& codec, Field<C, SpanDigest> span) { codec.digest("span", span); });
+}
+
+template <typename C>
+void layout(C& c, Field<C, BeginRequest> m) {
+    c.number("context", m.context);
+    c.reserved(4);
+    c.digest("span", m.span);
+    c.number("length", m.length_bytes);
+    c.name("pool", m.pool, kMaxNameBytes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, MapRequest> m) {
+    c.number("segment", m.segment);
+    c.word("access", m.access, MapAccess::read, MapAccess::write);
+    c.reserved(3);
+}
+
+template <typename C>
+void layout(C& c, Field<C, SealRequest> m) {
+    layout_lease<C>(c, m.lease);
+}
+
+template <typename C>
+void layout(C& c, Field<C, ShareRequest> m) {
+    c.number("context", m.context);
+    c.template word<std::uint8_t>("scope", m.scope, 0, kLastScope);
+    c.reserved(3);
+    c.digest("span", m.span);
+    c.list("allow-list", m.allow_list, 0, kMaxAllowList, 8,
+           [](C& codec, Field<C, std::uint64_t> tenant) {
+               codec.number("tenant", tenant);
+               codec.require(tenant != 0, Errc::invalid_argument, "allow-list",
+                             "tenant 0 is nobody");
+           });
+}
+
+template <typename C>
+void layout(C& c, Field<C, ReleaseRequest> m) {
+    layout_lease<C>(c, m.lease);
+}
+
+template <typename C>
+void layout(C& c, Field<C, RenewRequest> m) {
+    layout_lease<C>(c, m.lease);
+}
+
+template <typename C>
+void layout(C& c, Field<C, PlanFleetRequest> m) {
+    c.number("tenants", m.tenants);
+    c.number("hosts", m.hosts);
+    c.number("tokens", m.tokens);
+    c.number("bytes", m.bytes);
+    c.number("recompute_ns_per_token", m.recompute_ns_per_token);
+    c.name("pool", m.pool, kMaxNameBytes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, AdjudicateRequest> m) {
+    c.number("owner", m.owner);
+    c.digest("span", m.span);
+    c.number("cell", m.cell);
+    c.word("decision", m.decision, Decision::trust, Decision::poison);
+    c.reserved(7);
+}
+
+template <typename C>
+void layout(C& c, Field<C, DocumentRequest> m) {
+    c.word("document", m.kind, Document::status, Document::cells);
+    c.reserved(7);
+    c.number("requester", m.requester);
+    c.digest("span", m.span);
+    layout_axes<C>(c, m.axes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, DocumentMoreRequest> m) {
+    c.number("offset", m.offset_bytes);
+}
+
+// --- replies ------------------------------------------------------------------------------------
+
+template <typename C>
+void layout(C& /*c*/, Field<C, EmptyReply> /*m*/) {}
+
+template <typename C>
+void layout(C& c, Field<C, ErrorText> m) {
+    c.text("error text", m.text, kErrorTextMaxBytes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, HelloReply> m) {
+    c.number("version", m.version);
+    c.template word<std::uint16_t>("mode", m.mode, 0, 1);
+    c.number("roles", m.roles);
+    c.number("tenant", m.tenant);
+    c.number("max_lookup_spans", m.max_lookup_spans);
+    c.number("max_leases", m.max_leases);
+    c.number("max_contexts", m.max_contexts);
+    c.number("lease_ttl_ms", m.lease_ttl_ms);
+    c.number("max_cell_bytes", m.max_cell_bytes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, ContextRegisterReply> m) {
+    c.number("context", m.context);
+}
+
+template <typename C>
+void layout(C& c, Field<C, LookupReply> m) {
+    c.list("items", m.items, 1, kMaxLookupSpans, 64, [](C& codec, Field<C, LookupItem> item) {
+        codec.number("verdict", item.verdict);
+        codec.number("item status", item.status);
+        codec.require(errc_known(item.status), Errc::invalid_argument, "item status",
+                      "no such value");
+        layout_lease<C>(codec, item.lease);
+        codec.number("segment", item.segment);
+        codec.number("offset", item.offset_bytes);
+        codec.number("length", item.length_bytes);
+        codec.digest("digest", item.digest);
+    });
+}
+
+template <typename C>
+void layout(C& c, Field<C, BeginReply> m) {
+    layout_lease<C>(c, m.lease);
+    c.number("segment", m.segment);
+    c.reserved(4);
+    c.number("offset", m.offset_bytes);
+    c.number("length", m.length_bytes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, MapReply> m) {
+    c.number("size", m.size_bytes);
+    c.number("alignment", m.alignment_bytes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, SealReply> m) {
+    c.digest("digest", m.digest);
+}
+
+template <typename C>
+void layout(C& c, Field<C, RenewReply> m) {
+    c.number("ttl", m.ttl_ms);
+}
+
+template <typename C>
+void layout(C& c, Field<C, PlanFleetReply> m) {
+    c.template word<std::uint8_t>("holds", m.holds, 0, kLastRegime);
+    c.template word<std::uint8_t>("advice", m.advice, 0, kLastAdvice);
+    c.reserved(6);
+    c.number("hosts", m.hosts);
+    c.number("attending hosts", m.attending_hosts);
+    const auto regime = [&c](Field<C, PlanRegime> r) {
+        c.number("prefill tokens", r.prefill_tokens);
+        c.number("resident bytes", r.resident_bytes);
+        c.number("prefill tokens saved", r.prefill_tokens_saved);
+        c.number("bytes saved", r.bytes_saved);
+        c.number("reader cost", r.reader_cost_ns);
+    };
+    regime(m.private_copies);
+    regime(m.copy_only);
+    regime(m.coherent);
+    c.number("full pass", m.full_pass_ns);
+    c.number("full pass shared", m.full_pass_shared_ns);
+}
+
+template <typename C>
+void layout(C& c, Field<C, DocumentReply> m) {
+    c.number("total", m.total_bytes);
+    c.number("offset", m.offset_bytes);
+    c.text("chunk", m.chunk, kMaxChunkBytes);
+}
+
+}  // namespace cxlpool::wire
