@@ -3,7 +3,13 @@
 // Responsible for: making and destroying segments, the descriptors that engines get, and what each
 // provider can promise. Refuses to know: tenants, cells, the gate. Invariants: a descriptor from
 // open_readable can never be mapped writable, nor re-opened writable by its holder; no descriptor
-// exposes a byte outside its segment; the size of a segment never changes.
+// exposes a byte outside its segment; the size of a segment never changes; the bytes of a new
+// segment are reserved, not promised. (A holder with the daemon's own uid, or with the right to
+// pass over file modes, can re-open what is not write-sealed; engines have neither.)
+//
+// Threads: a provider and its segments belong to one thread, except that the bytes of a segment may
+// be touched from others. Whoever may write a segment may also take its bytes away, so the daemon
+// touches a private segment only through memory/guarded.hpp.
 #pragma once
 
 #include <cstddef>
@@ -13,9 +19,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.hpp"
 #include "base/unique_fd.hpp"
+#include "memory/host_memory.hpp"
 
 namespace cxlpool {
 
@@ -40,6 +48,7 @@ struct ProviderTraits {
     std::uint64_t alignment_bytes = 4096;
     std::uint64_t capacity_bytes = 0;
     std::uint64_t largest_segment_bytes = 0;
+    std::vector<std::string> notes;  // what the operator should know and may change
 };
 
 class Segment {
@@ -48,14 +57,15 @@ class Segment {
 
     virtual std::uint64_t size_bytes() const noexcept = 0;
 
-    // The daemon's own writable mapping, valid as long as the segment.
+    // The daemon's own writable mapping, valid as long as the segment. See Threads above.
     virtual std::span<std::byte> bytes() noexcept = 0;
 
     // A descriptor through which the holder may write. Only for private_writable segments, and for
-    // cooperative ones. Errors: not_permitted (shared_read_only), io.
+    // cooperative ones. Errors: not_permitted (shared_read_only), limit_exceeded (descriptors), io.
     virtual Result<UniqueFd> open_writable() = 0;
 
-    // A descriptor that cannot be mapped writable, whoever holds it. Errors: io.
+    // A descriptor that cannot be mapped writable, whoever holds it. Errors: limit_exceeded
+    // (descriptors), unavailable (the device is gone), io.
     virtual Result<UniqueFd> open_readable() = 0;
 };
 
@@ -66,12 +76,19 @@ class SegmentProvider {
 
     // Zeroed bytes; the size is rounded up to the alignment. A single_segment provider makes
     // exactly one segment, of its whole capacity, whatever the use, and its bytes are as found.
-    // Errors: invalid_argument (0, over the largest), capacity, out_of_memory, io.
+    // Takes time in proportion to the size: the kernel clears every page here.
+    // Errors: invalid_argument (0, over the largest), capacity, out_of_memory, limit_exceeded
+    // (descriptors), unavailable (a device that changed its state), io.
     virtual Result<std::unique_ptr<Segment>> create_segment(std::uint64_t size_bytes,
                                                             SegmentUse use) = 0;
 };
 
-enum class HugePages : std::uint8_t { automatic, never, require };
+enum class HugePages : std::uint8_t {
+    automatic,  // reserved 2 MiB pages for segments that are multiples of it, as long as enough are
+                // free; else transparent ones, as far as the kernel gives them
+    never,
+    require,  // reserved 2 MiB pages only
+};
 Result<HugePages> parse_hugepages(std::string_view word);  // "auto", "never", "require"
 
 struct MemfdOptions {
@@ -79,10 +96,12 @@ struct MemfdOptions {
     std::uint64_t capacity_bytes = 0;
     HugePages hugepages = HugePages::automatic;
     std::optional<std::uint32_t> numa_node;  // bind every page to it
+    HostPaths host;
 };
 
-// Anonymous memory, one memfd a segment. Errors: invalid_argument, unavailable (hugepages required
-// and none configured: the message names the sysctl; the node does not exist or is not allowed).
+// Anonymous memory, one memfd a segment. Errors: invalid_argument (capacity below one page),
+// unavailable (hugepages required and fewer configured than the capacity takes: the message names
+// the sysctl; the node does not exist or is not allowed).
 Result<std::unique_ptr<SegmentProvider>> make_memfd_provider(const MemfdOptions& options);
 
 struct DevdaxOptions {
