@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -27,13 +28,15 @@ class Reactor {
 
     // Level-triggered: called on every turn in which one of `events` (or an error or hang-up) is
     // there. The descriptor stays the caller's; it must be removed before it is closed.
-    // Errors: already_exists, limit_exceeded, io.
+    // Errors: already_exists, invalid_argument (no open descriptor, no callback).
     virtual Result<void> add(int fd, std::uint32_t events, FdCallback callback) = 0;
     // Other events for the same descriptor; 0 pauses it (hang-ups are not reported then).
+    // Readiness found under the old events is dropped. Errors: not_found.
     virtual Result<void> modify(int fd, std::uint32_t events) = 0;
     virtual void remove(int fd) noexcept = 0;
 
-    // Calls `task` about every `period` until the reactor ends.
+    // Calls `task` about every `period` until the reactor ends. A late call is not made up for.
+    // Errors: invalid_argument (a period below 1 ms, no task).
     virtual Result<void> every(std::chrono::milliseconds period, Task task) = 0;
 
     // Runs `task` on the reactor's thread, soon. The only call that other threads may make.
