@@ -7,7 +7,17 @@
 // tenant or read-only for everybody.
 //
 // Threads: all of it belongs to the reactor thread, except that the bytes of a placement may be
-// read and written by a worker while the placement is held.
+// read and written by a worker while the placement is held or being released.
+//
+// Bytes on their way:
+//
+//   place_* --> held --> begin_release --> being released --> finish_release --> free
+//                                                         '-> withdraw --------> never again
+//
+// A long extent is overwritten by a worker between begin_release and finish_release; release() does
+// all of it at once, for short ones. Bytes that nobody overwrote since the pool was opened (a dax
+// device carries what its last user left there) are reported by needs_scrub() and must be
+// overwritten before they are handed out.
 #pragma once
 
 #include <cstdint>
@@ -42,15 +52,16 @@ struct Placement {
 struct PoolOptions {
     std::string name;
     // Private cells of a tenant are put together in segments of this size (a longer cell gets one
-    // of its own), so that an engine maps few of them.
+    // of its own; it is at most an eighth of the capacity), so that an engine maps few of them.
     std::uint64_t private_segment_bytes = 64ULL << 20U;
     std::size_t max_segments = 16384;  // each holds one descriptor and one mapping of the daemon
 };
 
 struct PoolUsage {
     std::uint64_t capacity_bytes = 0;
-    std::uint64_t segment_bytes = 0;  // held by segments
-    std::uint64_t placed_bytes = 0;   // handed out in placements
+    std::uint64_t segment_bytes = 0;      // held by segments
+    std::uint64_t placed_bytes = 0;       // extents that are held or being released
+    std::uint64_t quarantined_bytes = 0;  // withdrawn: they could not be overwritten
     std::size_t segments = 0;
 };
 
@@ -74,11 +85,28 @@ class Pool {
     // cooperative providers: wrong_state (their cells are shared where they lie).
     Result<Placement> place_shared(TenantId owner, std::uint64_t length_bytes);
 
-    // Scrubs, then gives the bytes back. Errors: invalid_argument for a placement not held.
+    // Overwrites the extent with zeros, then gives it back; one that cannot be overwritten is
+    // withdrawn instead. Errors: invalid_argument for a placement not held.
     Result<void> release(const Placement& placement);
 
-    // The daemon's view of the bytes; empty for a placement that is not held.
+    // The same in two steps. The placement is no longer held, its extent is not free yet; the bytes
+    // of the extent stay valid until the second step, which must follow. Whoever overwrites them
+    // uses guarded_zero(). Errors: invalid_argument for a placement not held.
+    Result<std::span<std::byte>> begin_release(const Placement& placement);
+    // The extent has been overwritten. Errors: invalid_argument for one not being released.
+    Result<void> finish_release(const Placement& placement);
+    // It could not be: it is never handed out again. Errors: as finish_release.
+    Result<void> withdraw(const Placement& placement);
+
+    // Whether the extent holds bytes from before the pool was opened. False for one not held.
+    bool needs_scrub(const Placement& placement) const noexcept;
+    // All of extent_bytes() has been overwritten. Errors: invalid_argument for one not held.
+    Result<void> mark_scrubbed(const Placement& placement);
+
+    // The daemon's view of the `length_bytes` that were asked for, and of the whole extent; empty
+    // for a placement that is not held.
     std::span<std::byte> bytes(const Placement& placement) noexcept;
+    std::span<std::byte> extent_bytes(const Placement& placement) noexcept;
 
     bool holds(const Placement& placement) const noexcept;
 
@@ -88,6 +116,9 @@ class Pool {
     // Errors: not_found, and those of Segment.
     Result<UniqueFd> open_writable(SegmentId segment);
     Result<UniqueFd> open_readable(SegmentId segment);
+
+    // Checks every invariant in linear time; for tests. Aborts when one is broken.
+    void check() const;
 
   private:
     struct Impl;
