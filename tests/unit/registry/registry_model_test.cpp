@@ -1,0 +1,186 @@
+// Random operations against the registry's own walk over everything, and a naive model of what
+// each tenant may see.
+#include <gtest/gtest.h>
+
+#include <map>
+#include <random>
+
+#include "fixture.hpp"
+#include "registry/registry.hpp"
+
+namespace cxlpool {
+namespace {
+
+using testing::at_ms;
+using testing::content_of;
+using testing::key_of;
+using testing::location_of;
+using testing::span_of;
+
+struct ModelCell {
+    bool sealed = false;
+    bool fleet = false;
+    bool trusted = false;
+    bool poisoned = false;
+};
+
+TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
+    const unsigned seed = std::random_device{}();
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    std::mt19937 random(seed);
+    const auto pick = [&](unsigned n) { return static_cast<unsigned>(random() % n); };
+
+    RegistryLimits limits;
+    limits.leases_per_connection = 16;
+    limits.cells_per_span_and_tenant = 2;
+    Registry registry(TenancyMode::multi, limits);
+    for (std::uint64_t tenant = 1; tenant <= 3; ++tenant) {
+        ASSERT_TRUE(registry.add_tenant(TenantId{tenant}, "t"));
+    }
+    registry.add_pool(Isolation::kernel);
+    std::map<unsigned, ConnectionId> connections;
+    std::map<unsigned, std::vector<LeaseRef>> leases;
+    // (owner, span) -> what a naive reader of the rules expects; one context only.
+    std::map<std::pair<unsigned, unsigned>, ModelCell> model;
+    std::map<std::pair<unsigned, unsigned>, LeaseRef> filling;
+    std::map<std::uint64_t, Location> alive;
+    std::uint64_t last_location = 0;
+    for (unsigned tenant = 1; tenant <= 3; ++tenant) {
+        connections[tenant] = registry.open_connection(TenantId{tenant}, 1000 + tenant, "e");
+    }
+
+    for (unsigned step = 0; step < 20'000; ++step) {
+        const unsigned tenant = 1 + pick(3);
+        const unsigned span = 1 + pick(12);
+        const std::pair<unsigned, unsigned> name{tenant, span};
+        const ConnectionId connection = connections[tenant];
+        switch (pick(8)) {
+            case 0: {
+                const Location location = location_of(++last_location, 64);
+                const auto grant = registry.begin(connection, key_of(1), span_of(span), location,
+                                                  at_ms(1), at_ms(1));
+                if (grant) {
+                    ASSERT_FALSE(model.contains(name));
+                    model[name] = {};
+                    filling[name] = grant->lease;
+                    alive[last_location] = location;
+                } else {
+                    ASSERT_TRUE(model.contains(name) ||
+                                grant.error().code() == Errc::limit_exceeded);
+                }
+                break;
+            }
+            case 1: {
+                if (!filling.contains(name)) {
+                    break;
+                }
+                const auto work = registry.start_seal(connection, filling[name]);
+                ASSERT_TRUE(work);
+                if (pick(4) == 0) {
+                    registry.abandon(*work);
+                    break;
+                }
+                ASSERT_TRUE(registry.finish_seal(*work, content_of(step + 1), {}, at_ms(1)));
+                model[name].sealed = true;
+                filling.erase(name);
+                break;
+            }
+            case 2: {
+                const auto work =
+                    registry.start_share(connection, key_of(1), span_of(span), Scope::fleet, {});
+                const bool may =
+                    model.contains(name) && model[name].sealed && !model[name].poisoned;
+                ASSERT_EQ(work.has_value(), may);
+                if (may && work->has_value()) {
+                    const Location copy = location_of(++last_location, 64);
+                    alive[last_location] = copy;
+                    ASSERT_TRUE(registry.finish_share(**work, content_of(step + 1), copy,
+                                                      Scope::fleet, {}));
+                }
+                if (may) {
+                    model[name].fleet = true;
+                }
+                break;
+            }
+            case 3: {
+                const bool trust = pick(3) != 0;
+                const auto done =
+                    registry.adjudicate(TenantId{tenant}, span_of(span), CellId{},
+                                        trust ? Judgement::trust : Judgement::poison, 0, at_ms(1));
+                if (done && trust) {
+                    model[name].trusted = true;
+                    model[name].poisoned = false;
+                } else if (done) {
+                    model[name].trusted = false;
+                    model[name].poisoned = true;
+                }
+                break;
+            }
+            case 4: {
+                const LookupResult found =
+                    registry.lookup(connection, key_of(1), span_of(span), at_ms(1));
+                bool expected = false;
+                for (unsigned owner = 1; owner <= 3; ++owner) {
+                    const auto at = model.find({owner, span});
+                    if (at == model.end() || !at->second.sealed || at->second.poisoned) {
+                        continue;
+                    }
+                    expected |= owner == tenant || (at->second.fleet && at->second.trusted);
+                }
+                ASSERT_EQ(is_hit(found.outward), expected) << to_word(found.verdict);
+                if (expected) {
+                    const auto lease = registry.grant_read(connection, found.cell, at_ms(1));
+                    if (lease) {
+                        leases[tenant].push_back(*lease);
+                    }
+                }
+                break;
+            }
+            case 5: {
+                if (!leases[tenant].empty()) {
+                    static_cast<void>(registry.release(connection, leases[tenant].back()));
+                    leases[tenant].pop_back();
+                }
+                break;
+            }
+            case 6: {
+                if (filling.contains(name)) {
+                    ASSERT_TRUE(registry.release(connection, filling[name]));
+                    filling.erase(name);
+                    model.erase(name);
+                }
+                break;
+            }
+            default: {
+                if (pick(20) != 0) {
+                    break;
+                }
+                registry.close_connection(connection);
+                connections[tenant] =
+                    registry.open_connection(TenantId{tenant}, 1000 + tenant, "e");
+                leases[tenant].clear();
+                for (auto at = filling.begin(); at != filling.end();) {
+                    if (at->first.first == tenant) {
+                        model.erase(at->first);
+                        at = filling.erase(at);
+                    } else {
+                        ++at;
+                    }
+                }
+            }
+        }
+        for (const Location& freed : registry.take_freed()) {
+            ASSERT_EQ(alive.erase(freed.placement.segment.value), 1U) << "freed twice";
+        }
+        if (step % 16 == 0) {
+            registry.check();
+        }
+        for (const Cell* cell : registry.cells()) {
+            ASSERT_TRUE(alive.contains(registry.location_of(cell->id)->placement.segment.value));
+        }
+    }
+    registry.check();
+}
+
+}  // namespace
+}  // namespace cxlpool

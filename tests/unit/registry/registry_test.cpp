@@ -1,0 +1,465 @@
+#include "registry/registry.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "fixture.hpp"
+
+namespace cxlpool {
+namespace {
+
+using testing::at_ms;
+using testing::content_of;
+using testing::key_of;
+using testing::location_of;
+using testing::span_of;
+
+constexpr TenantId kAlpha{1};
+constexpr TenantId kBeta{2};
+
+class RegistryTest : public ::testing::Test {
+  protected:
+    explicit RegistryTest(TenancyMode mode = TenancyMode::multi) : registry_(mode, limits()) {
+        EXPECT_TRUE(registry_.add_tenant(kAlpha, "alpha"));
+        EXPECT_TRUE(registry_.add_tenant(kBeta, "beta"));
+        kernel_pool_ = registry_.add_pool(Isolation::kernel);
+        cooperative_pool_ = registry_.add_pool(Isolation::cooperative);
+        alpha_ = registry_.open_connection(kAlpha, 1001, "engine-a");
+        beta_ = registry_.open_connection(kBeta, 1002, "engine-b");
+    }
+    ~RegistryTest() override { registry_.check(); }
+
+    static RegistryLimits limits() {
+        RegistryLimits out;
+        out.leases_per_connection = 4;
+        out.filling_bytes_per_uid = 1000;
+        out.cell_bytes = 600;
+        out.cells_per_span_and_tenant = 2;
+        out.cells = 6;
+        out.cells_per_tenant = 5;
+        out.lease_ttl_ns = 1'000'000'000;
+        return out;
+    }
+
+    BeginGrant begin(ConnectionId connection, unsigned span, std::uint32_t model = 1,
+                     std::uint64_t length = 100) {
+        const auto grant =
+            registry_.begin(connection, key_of(model), span_of(span),
+                            location_of(++last_location_, length, kernel_pool_), now_, at_ms(1));
+        EXPECT_TRUE(grant) << (grant ? "" : grant.error().message());
+        return grant ? *grant : BeginGrant{};
+    }
+    BeginGrant sealed(ConnectionId connection, unsigned span, std::uint32_t model = 1) {
+        const BeginGrant grant = begin(connection, span, model);
+        const auto work = registry_.start_seal(connection, grant.lease);
+        EXPECT_TRUE(work);
+        EXPECT_TRUE(registry_.finish_seal(*work, content_of(span), copy_for(*work), at_ms(2)));
+        registry_.take_ended();
+        return grant;
+    }
+    std::optional<Location> copy_for(const Work& work) {
+        if (!work.move) {
+            return std::nullopt;
+        }
+        return location_of(++last_location_ + 1000, work.length_bytes, work.source.pool);
+    }
+    void share(ConnectionId connection, unsigned span, Scope scope = Scope::fleet,
+               std::vector<TenantId> allow = {}, std::uint32_t model = 1) {
+        const auto work =
+            registry_.start_share(connection, key_of(model), span_of(span), scope, allow);
+        ASSERT_TRUE(work) << work.error().message();
+        if (work->has_value()) {
+            EXPECT_TRUE(registry_.finish_share(**work, content_of(span + 100), copy_for(**work),
+                                               scope, allow));
+        }
+    }
+    Result<CellId> adjudicate(unsigned span, Judgement judgement) {
+        return registry_.adjudicate(kAlpha, span_of(span), CellId{}, judgement, 7, at_ms(3));
+    }
+    LookupResult look(ConnectionId connection, unsigned span, std::uint32_t model = 1) {
+        return registry_.lookup(connection, key_of(model), span_of(span), now_);
+    }
+    LeaseRef lease(ConnectionId connection, unsigned span) {
+        const LookupResult found = look(connection, span);
+        EXPECT_TRUE(is_hit(found.outward)) << to_word(found.verdict);
+        const auto ref = registry_.grant_read(connection, found.cell, now_);
+        EXPECT_TRUE(ref);
+        return ref ? *ref : LeaseRef{};
+    }
+
+    Registry registry_;
+    std::size_t kernel_pool_ = 0;
+    std::size_t cooperative_pool_ = 0;
+    ConnectionId alpha_;
+    ConnectionId beta_;
+    std::uint64_t last_location_ = 0;
+    Timestamp now_ = at_ms(1000);
+};
+
+class SingleModeTest : public RegistryTest {
+  protected:
+    SingleModeTest() : RegistryTest(TenancyMode::single) {}
+};
+
+TEST_F(RegistryTest, TheStoryOfOneCellAndTwoTenants) {
+    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
+    sealed(alpha_, 1);
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::scope_denied);
+    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
+    share(alpha_, 1);
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::untrusted);
+    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
+    ASSERT_TRUE(adjudicate(1, Judgement::trust));
+    EXPECT_EQ(look(beta_, 1).outward, Verdict::hit_in_place);
+    EXPECT_EQ(look(beta_, 1, 9).verdict, Verdict::model_mismatch);
+    EXPECT_EQ(look(beta_, 1, 9).outward, Verdict::miss_absent);
+    const LeaseRef held = lease(beta_, 1);
+    ASSERT_TRUE(adjudicate(1, Judgement::poison));
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::quarantined);
+    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 1).outward, Verdict::quarantined) << "the owner is told";
+    const auto ended = registry_.take_ended();
+    ASSERT_EQ(ended.size(), 1U);
+    EXPECT_TRUE(ended[0].revoked);
+    EXPECT_EQ(ended[0].index, held.index);
+    EXPECT_EQ(registry_.renew(beta_, held, now_).error().code(), Errc::revoked);
+}
+
+TEST_F(RegistryTest, NothingIsVisibleToOthersBeforeItIsSealed) {
+    begin(alpha_, 1);
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::not_sealed);
+    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 1).outward, Verdict::not_sealed);
+}
+
+TEST_F(RegistryTest, TrustNeedsBytesThatTheOwnerCannotWriteAnyMore) {
+    sealed(alpha_, 1);
+    EXPECT_EQ(adjudicate(1, Judgement::trust).error().code(), Errc::wrong_state);
+    share(alpha_, 1);
+    EXPECT_TRUE(adjudicate(1, Judgement::trust));
+}
+
+TEST_F(RegistryTest, SharingMovesTheBytesAndFreesTheOldOnesWhenTheLastReaderGoes) {
+    sealed(alpha_, 1);
+    const LeaseRef reading = lease(alpha_, 1);
+    const Location before = *registry_.location_of(look(alpha_, 1).cell);
+    share(alpha_, 1);
+    const Cell& cell = *registry_.find(look(alpha_, 1).cell);
+    EXPECT_EQ(cell.digest, content_of(101)) << "the digest of the copy stands";
+    EXPECT_NE(registry_.location_of(cell.id)->placement, before.placement);
+    EXPECT_TRUE(registry_.location_of(cell.id)->offered);
+    EXPECT_TRUE(registry_.take_freed().empty()) << "a lease still refers to the old bytes";
+    EXPECT_TRUE(registry_.release(alpha_, reading));
+    const auto freed = registry_.take_freed();
+    ASSERT_EQ(freed.size(), 1U);
+    EXPECT_EQ(freed[0].placement, before.placement);
+}
+
+TEST_F(RegistryTest, NarrowingTheScopeNeedsNoMoveAndEndsTheLeasesOfOthers) {
+    sealed(alpha_, 1);
+    share(alpha_, 1);
+    ASSERT_TRUE(adjudicate(1, Judgement::trust));
+    const LeaseRef held = lease(beta_, 1);
+    const auto work = registry_.start_share(alpha_, key_of(1), span_of(1), Scope::agent, {});
+    ASSERT_TRUE(work);
+    EXPECT_FALSE(work->has_value());
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::scope_denied);
+    EXPECT_EQ(registry_.release(beta_, held).error().code(), Errc::revoked);
+    EXPECT_EQ(registry_.take_ended().size(), 1U);
+}
+
+TEST_F(RegistryTest, AnAllowListNarrowsTheFleet) {
+    sealed(alpha_, 1);
+    share(alpha_, 1, Scope::fleet, {TenantId{77}});
+    ASSERT_TRUE(adjudicate(1, Judgement::trust));
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::scope_denied);
+    share(alpha_, 1, Scope::fleet, {TenantId{77}, kBeta});
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
+}
+
+TEST_F(RegistryTest, ShareRefusesWhatMakesNoSense) {
+    EXPECT_EQ(registry_.start_share(alpha_, key_of(1), span_of(1), Scope::fleet, {}).error().code(),
+              Errc::not_found);
+    begin(alpha_, 1);
+    EXPECT_EQ(registry_.start_share(alpha_, key_of(1), span_of(1), Scope::fleet, {}).error().code(),
+              Errc::wrong_state);
+    sealed(alpha_, 2);
+    EXPECT_EQ(
+        registry_.start_share(alpha_, key_of(1), span_of(2), Scope::tenant, {kBeta}).error().code(),
+        Errc::invalid_argument);
+    EXPECT_EQ(registry_.start_share(alpha_, key_of(1), span_of(2), Scope::fleet, {TenantId{}})
+                  .error()
+                  .code(),
+              Errc::invalid_argument);
+    EXPECT_EQ(registry_.start_share(beta_, key_of(1), span_of(2), Scope::fleet, {}).error().code(),
+              Errc::not_found)
+        << "somebody else's cell does not exist";
+    const auto work = registry_.start_share(alpha_, key_of(1), span_of(2), Scope::fleet, {});
+    ASSERT_TRUE(work && work->has_value());
+    EXPECT_EQ(registry_.start_share(alpha_, key_of(1), span_of(2), Scope::fleet, {}).error().code(),
+              Errc::wrong_state);
+    registry_.abandon(**work);
+    EXPECT_EQ(look(alpha_, 2).outward, Verdict::hit_in_place);
+}
+
+TEST_F(RegistryTest, AClosedConnectionRollsBackWhatItWasFilling) {
+    begin(alpha_, 1);
+    sealed(alpha_, 2);
+    registry_.close_connection(alpha_);
+    alpha_ = registry_.open_connection(kAlpha, 1001, "again");
+    EXPECT_EQ(look(alpha_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 2).outward, Verdict::hit_in_place) << "sealed cells stay";
+    EXPECT_EQ(registry_.take_freed().size(), 1U);
+    EXPECT_EQ(registry_.counters(kAlpha).cells, 1U);
+}
+
+TEST_F(RegistryTest, AConnectionThatClosesWhileItsCellIsSealedLeavesNothing) {
+    const BeginGrant grant = begin(alpha_, 1);
+    const auto work = registry_.start_seal(alpha_, grant.lease);
+    ASSERT_TRUE(work);
+    registry_.close_connection(alpha_);
+    EXPECT_TRUE(registry_.take_freed().empty()) << "a worker still reads these bytes";
+    EXPECT_EQ(registry_.finish_seal(*work, content_of(1), {}, at_ms(2)).error().code(),
+              Errc::cancelled);
+    EXPECT_EQ(registry_.take_freed().size(), 1U);
+    alpha_ = registry_.open_connection(kAlpha, 1001, "again");
+    EXPECT_EQ(look(alpha_, 1).outward, Verdict::miss_absent);
+}
+
+TEST_F(RegistryTest, PoisonDuringAShareCancelsItAndFreesTheCopy) {
+    sealed(alpha_, 1);
+    const auto work = registry_.start_share(alpha_, key_of(1), span_of(1), Scope::fleet, {});
+    ASSERT_TRUE(work && work->has_value());
+    ASSERT_TRUE(adjudicate(1, Judgement::poison));
+    const Location copy = *copy_for(**work);
+    EXPECT_EQ(registry_.finish_share(**work, content_of(5), copy, Scope::fleet, {}).error().code(),
+              Errc::cancelled);
+    const auto freed = registry_.take_freed();
+    ASSERT_EQ(freed.size(), 1U);
+    EXPECT_EQ(freed[0].placement, copy.placement);
+    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 1).outward, Verdict::quarantined);
+}
+
+TEST_F(RegistryTest, ReAdjudicationReleasesAQuarantine) {
+    sealed(alpha_, 1);
+    share(alpha_, 1);
+    ASSERT_TRUE(adjudicate(1, Judgement::poison));
+    ASSERT_TRUE(adjudicate(1, Judgement::taint));
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::quarantined) << "taint does not lift poison";
+    ASSERT_TRUE(adjudicate(1, Judgement::trust));
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
+}
+
+TEST_F(RegistryTest, TaintTakesAwayTheLeasesOfOthers) {
+    sealed(alpha_, 1);
+    share(alpha_, 1);
+    ASSERT_TRUE(adjudicate(1, Judgement::trust));
+    const LeaseRef others = lease(beta_, 1);
+    const LeaseRef own = lease(alpha_, 1);
+    ASSERT_TRUE(adjudicate(1, Judgement::taint));
+    EXPECT_EQ(registry_.renew(beta_, others, now_).error().code(), Errc::revoked);
+    EXPECT_TRUE(registry_.renew(alpha_, own, now_));
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::untrusted);
+}
+
+TEST_F(RegistryTest, ARaisedEpochMakesEarlierAdjudicationsStale) {
+    sealed(alpha_, 1);
+    share(alpha_, 1);
+    ASSERT_TRUE(adjudicate(1, Judgement::trust));
+    const LeaseRef held = lease(beta_, 1);
+    ASSERT_TRUE(registry_.raise_epoch(kAlpha));
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::stale_epoch);
+    EXPECT_EQ(registry_.renew(beta_, held, now_).error().code(), Errc::revoked);
+    ASSERT_TRUE(adjudicate(1, Judgement::trust));
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
+    EXPECT_EQ(registry_.raise_epoch(TenantId{99}).error().code(), Errc::not_found);
+}
+
+TEST_F(RegistryTest, AdjudicateRefusesWhatItCannotName) {
+    EXPECT_EQ(adjudicate(1, Judgement::trust).error().code(), Errc::not_found);
+    begin(alpha_, 1);
+    EXPECT_EQ(adjudicate(1, Judgement::poison).error().code(), Errc::wrong_state);
+    const BeginGrant a = sealed(alpha_, 2, 1);
+    const BeginGrant b = sealed(alpha_, 2, 2);
+    const auto ambiguous = adjudicate(2, Judgement::poison);
+    ASSERT_FALSE(ambiguous);
+    EXPECT_EQ(ambiguous.error().code(), Errc::invalid_argument);
+    EXPECT_NE(ambiguous.error().message().find(std::to_string(a.cell.value)), std::string::npos);
+    const auto named =
+        registry_.adjudicate(kAlpha, span_of(2), b.cell, Judgement::poison, 7, at_ms(3));
+    ASSERT_TRUE(named);
+    EXPECT_EQ(*named, b.cell);
+    EXPECT_EQ(look(alpha_, 2, 1).outward, Verdict::hit_in_place);
+}
+
+TEST_F(RegistryTest, BeginRefusals) {
+    const auto code = [&](std::uint64_t length, const ContextKey& key, const SpanDigest& span) {
+        const auto checked = registry_.check_begin(alpha_, key, span, length);
+        return checked ? Errc::ok : checked.error().code();
+    };
+    EXPECT_EQ(code(0, key_of(1), span_of(1)), Errc::invalid_argument);
+    EXPECT_EQ(code(1, key_of(1), SpanDigest{}), Errc::invalid_argument);
+    EXPECT_EQ(code(601, key_of(1), span_of(1)), Errc::too_large);
+    ContextKey incomplete = key_of(1);
+    incomplete.axes[14] = AxisId{};
+    EXPECT_EQ(code(1, incomplete, span_of(1)), Errc::key_incomplete);
+    begin(alpha_, 1, 1, 600);
+    EXPECT_EQ(code(1, key_of(1), span_of(1)), Errc::already_exists);
+    EXPECT_EQ(code(401, key_of(1), span_of(2)), Errc::limit_exceeded) << "filling bytes of the uid";
+    EXPECT_EQ(code(400, key_of(1), span_of(2)), Errc::ok);
+    begin(alpha_, 1, 2);
+    EXPECT_EQ(code(1, key_of(3), span_of(1)), Errc::limit_exceeded) << "cells of one span";
+    EXPECT_TRUE(registry_.check_begin(beta_, key_of(1), span_of(1), 1))
+        << "whether alpha has this cell is nobody's business";
+}
+
+TEST_F(RegistryTest, CellLimits) {
+    for (unsigned n = 1; n <= 5; ++n) {
+        sealed(alpha_, n);
+    }
+    EXPECT_EQ(registry_.check_begin(alpha_, key_of(1), span_of(9), 1).error().code(),
+              Errc::limit_exceeded);
+    sealed(beta_, 1);
+    EXPECT_EQ(registry_.check_begin(beta_, key_of(1), span_of(9), 1).error().code(),
+              Errc::limit_exceeded)
+        << "all cells together";
+}
+
+TEST_F(RegistryTest, LeasesAreBoundedAndTheirGenerationsNeverReturn) {
+    sealed(alpha_, 1);
+    std::vector<LeaseRef> held;
+    for (int i = 0; i < 4; ++i) {
+        held.push_back(lease(alpha_, 1));
+    }
+    const CellId cell = look(alpha_, 1).cell;
+    EXPECT_EQ(registry_.grant_read(alpha_, cell, now_).error().code(), Errc::limit_exceeded);
+    EXPECT_TRUE(registry_.release(alpha_, held[2]));
+    EXPECT_EQ(registry_.release(alpha_, held[2]).error().code(), Errc::stale_lease);
+    const LeaseRef again = lease(alpha_, 1);
+    EXPECT_EQ(again.index, held[2].index);
+    EXPECT_NE(again.generation, held[2].generation);
+    EXPECT_EQ(registry_.release(alpha_, held[2]).error().code(), Errc::stale_lease);
+    EXPECT_EQ(registry_.release(alpha_, LeaseRef{9999, 1}).error().code(), Errc::stale_lease);
+    EXPECT_EQ(registry_.release(beta_, again).error().code(), Errc::stale_lease)
+        << "a lease means nothing on another connection";
+    EXPECT_EQ(registry_.grant_read(alpha_, CellId{12345}, now_).error().code(), Errc::not_found);
+}
+
+TEST_F(RegistryTest, SealRefusals) {
+    const BeginGrant grant = begin(alpha_, 1);
+    EXPECT_EQ(registry_.start_seal(alpha_, LeaseRef{0, 99}).error().code(), Errc::stale_lease);
+    const auto work = registry_.start_seal(alpha_, grant.lease);
+    ASSERT_TRUE(work);
+    EXPECT_EQ(registry_.start_seal(alpha_, grant.lease).error().code(), Errc::wrong_state);
+    EXPECT_EQ(registry_.release(alpha_, grant.lease).error().code(), Errc::wrong_state);
+    EXPECT_TRUE(registry_.finish_seal(*work, content_of(1), {}, at_ms(2)));
+    EXPECT_EQ(registry_.start_seal(alpha_, grant.lease).error().code(), Errc::stale_lease);
+    const LeaseRef reading = lease(alpha_, 1);
+    EXPECT_EQ(registry_.start_seal(alpha_, reading).error().code(), Errc::stale_lease);
+}
+
+TEST_F(RegistryTest, LeasesEndWhenTheyAreNotRenewed) {
+    sealed(alpha_, 1);
+    const BeginGrant filling = begin(alpha_, 2);
+    const LeaseRef kept = lease(alpha_, 1);
+    const LeaseRef forgotten = lease(alpha_, 1);
+    registry_.expire(at_ms(1999));
+    EXPECT_TRUE(registry_.take_ended().empty()) << "the time to live is 1000 ms";
+    ASSERT_TRUE(registry_.renew(alpha_, kept, at_ms(1999)));
+    registry_.expire(at_ms(2000));
+    EXPECT_EQ(registry_.take_ended().size(), 2U);
+    EXPECT_EQ(registry_.renew(alpha_, forgotten, at_ms(2000)).error().code(), Errc::stale_lease);
+    EXPECT_TRUE(registry_.renew(alpha_, kept, at_ms(2000)));
+    EXPECT_EQ(registry_.start_seal(alpha_, filling.lease).error().code(), Errc::revoked);
+    EXPECT_EQ(look(alpha_, 2).outward, Verdict::miss_absent) << "the filling cell is rolled back";
+}
+
+TEST_F(RegistryTest, AFillingLeaseDoesNotExpireWhileItsCellIsBeingSealed) {
+    const BeginGrant grant = begin(alpha_, 1);
+    const auto work = registry_.start_seal(alpha_, grant.lease);
+    ASSERT_TRUE(work);
+    registry_.expire(at_ms(9000));
+    EXPECT_TRUE(registry_.finish_seal(*work, content_of(1), {}, at_ms(2)));
+    EXPECT_EQ(look(alpha_, 1).outward, Verdict::hit_in_place);
+}
+
+TEST_F(RegistryTest, ReleaseOfAFillingLeaseRollsTheCellBack) {
+    const BeginGrant grant = begin(alpha_, 1);
+    ASSERT_TRUE(registry_.release(alpha_, grant.lease));
+    EXPECT_EQ(look(alpha_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(registry_.take_freed().size(), 1U);
+    EXPECT_TRUE(registry_.take_ended().empty()) << "the holder asked for it";
+}
+
+TEST_F(RegistryTest, OneTenantsOwnCellWinsOverAnothers) {
+    sealed(alpha_, 1);
+    share(alpha_, 1);
+    ASSERT_TRUE(adjudicate(1, Judgement::trust));
+    const BeginGrant own = sealed(beta_, 1);
+    EXPECT_EQ(look(beta_, 1).cell, own.cell);
+    EXPECT_EQ(look(beta_, 1).owner, kBeta);
+}
+
+TEST_F(RegistryTest, CooperativeBytesStayWhereTheyAre) {
+    const auto grant = registry_.begin(alpha_, key_of(1), span_of(1),
+                                       location_of(500, 100, cooperative_pool_), now_, at_ms(1));
+    ASSERT_TRUE(grant);
+    const auto seal = registry_.start_seal(alpha_, grant->lease);
+    ASSERT_TRUE(seal);
+    ASSERT_TRUE(registry_.finish_seal(*seal, content_of(1), {}, at_ms(2)));
+    const auto work = registry_.start_share(alpha_, key_of(1), span_of(1), Scope::fleet, {});
+    ASSERT_TRUE(work);
+    EXPECT_FALSE(work->has_value());
+    ASSERT_TRUE(adjudicate(1, Judgement::trust));
+    EXPECT_EQ(look(beta_, 1).outward, Verdict::hit_in_place);
+}
+
+TEST_F(RegistryTest, ExplainPutsTheBestAnswerFirstAndCountsNothing) {
+    sealed(alpha_, 1, 1);
+    sealed(alpha_, 1, 2);
+    share(alpha_, 1, Scope::fleet, {}, 2);
+    const auto explained = registry_.explain(kBeta, true, key_of(2), span_of(1), now_);
+    ASSERT_EQ(explained.size(), 2U);
+    EXPECT_EQ(explained[0].verdict, Verdict::untrusted);
+    EXPECT_EQ(explained[1].verdict, Verdict::scope_denied);
+    EXPECT_EQ(registry_.explain(kBeta, false, key_of(2), span_of(1), now_)[0].verdict,
+              Verdict::not_permitted);
+    EXPECT_TRUE(registry_.explain(kBeta, true, key_of(2), span_of(9), now_).empty());
+    EXPECT_EQ(registry_.counters(kBeta).misses, 0U);
+}
+
+TEST_F(RegistryTest, CountsHitsMissesCellsAndBytes) {
+    sealed(alpha_, 1);
+    look(alpha_, 1);
+    look(alpha_, 2);
+    look(beta_, 1);
+    const TenantCounters alpha = registry_.counters(kAlpha);
+    EXPECT_EQ(alpha.hits, 1U);
+    EXPECT_EQ(alpha.misses, 1U);
+    EXPECT_EQ(alpha.cells, 1U);
+    EXPECT_EQ(alpha.bytes, 100U);
+    EXPECT_EQ(registry_.counters(kBeta).misses, 1U);
+    EXPECT_EQ(registry_.counters(TenantId{5}).cells, 0U);
+}
+
+TEST_F(RegistryTest, TenantsAreAddedOnce) {
+    EXPECT_EQ(registry_.add_tenant(kAlpha, "x").error().code(), Errc::already_exists);
+    EXPECT_EQ(registry_.add_tenant(TenantId{}, "x").error().code(), Errc::invalid_argument);
+    EXPECT_EQ(registry_.tenant_name(kBeta), "beta");
+    EXPECT_THAT(registry_.tenants(), ::testing::ElementsAre(kAlpha, kBeta));
+}
+
+TEST_F(SingleModeTest, ASealedCellIsForTheFleetAtOnceAndItsBytesMoveFirst) {
+    const BeginGrant grant = begin(alpha_, 1);
+    const auto work = registry_.start_seal(alpha_, grant.lease);
+    ASSERT_TRUE(work);
+    EXPECT_TRUE(work->move);
+    ASSERT_TRUE(registry_.finish_seal(*work, content_of(1), copy_for(*work), at_ms(2)));
+    EXPECT_EQ(look(beta_, 1).outward, Verdict::hit_in_place);
+    EXPECT_EQ(look(beta_, 1, 2).outward, Verdict::model_mismatch) << "single tells the reason";
+    EXPECT_TRUE(registry_.location_of(grant.cell)->offered);
+}
+
+}  // namespace
+}  // namespace cxlpool
