@@ -1,0 +1,799 @@
+#include "registry/registry.hpp"
+
+#include <sodium.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+
+#include "base/check.hpp"
+#include "registry/lease_table.hpp"
+#include "registry/location_table.hpp"
+
+namespace cxlpool {
+namespace {
+
+// Engines choose span digests; a keyed hash keeps them from choosing collisions.
+class SpanHash {
+  public:
+    SpanHash() { ::crypto_shorthash_keygen(key_.data()); }
+    std::size_t operator()(const SpanDigest& span) const noexcept {
+        std::array<unsigned char, crypto_shorthash_BYTES> out{};
+        ::crypto_shorthash(out.data(), span.bytes.data(), span.bytes.size(), key_.data());
+        std::size_t value = 0;
+        std::memcpy(&value, out.data(), sizeof value);
+        return value;
+    }
+
+  private:
+    std::array<unsigned char, crypto_shorthash_KEYBYTES> key_{};
+};
+
+struct LeaseHolder {
+    ConnectionId connection;
+    std::uint32_t index = 0;
+};
+
+struct CellEntry {
+    Cell cell;
+    std::vector<LeaseHolder> holders;
+};
+
+struct Tenant {
+    std::string name;
+    TenantCounters counters;
+    std::uint64_t epoch = 1;
+};
+
+// How far a cell came through the gate: the number of the check that refused it.
+int progress_of(Verdict verdict) noexcept {
+    switch (verdict) {
+        case Verdict::hit_in_place:
+            return 101;
+        case Verdict::hit_stage:
+            return 100;
+        case Verdict::miss_absent:
+            return 0;
+        case Verdict::not_permitted:
+            return 1;
+        case Verdict::quarantined:
+            return 2;
+        case Verdict::not_sealed:
+        case Verdict::expired:
+        case Verdict::lost:
+            return 3;
+        case Verdict::scope_denied:
+            return 4;
+        case Verdict::not_admitted:
+            return 5;
+        case Verdict::untrusted:
+            return 6;
+        case Verdict::stale_epoch:
+            return 7;
+        case Verdict::key_incomplete:
+            return 8;
+        case Verdict::handle_invalid:
+            return 40;
+        case Verdict::unreachable:
+            return 41;
+        default:
+            // The axes come ninth, in their order; a later divergence came further.
+            return 9 + static_cast<int>(axis_of(verdict).value_or(Axis::model));
+    }
+}
+
+}  // namespace
+
+std::string_view to_word(Judgement judgement) noexcept {
+    switch (judgement) {
+        case Judgement::trust:
+            return "trust";
+        case Judgement::taint:
+            return "taint";
+        case Judgement::poison:
+            return "poison";
+    }
+    return "unknown";
+}
+
+struct Registry::Impl {
+    Impl(TenancyMode m, const RegistryLimits& l)
+        : mode(m), limits(l), leases(l.leases_per_connection) {}
+
+    TenancyMode mode;
+    RegistryLimits limits;
+    ContextInterner* interner = nullptr;
+    LeaseTable leases;
+    LocationTable locations;
+    std::vector<Isolation> pools;
+    std::map<TenantId, Tenant> tenants;
+    std::uint64_t last_cell = 0;
+    std::uint64_t last_ticket = 0;
+    std::unordered_map<std::uint64_t, CellEntry> cells;
+    std::unordered_map<SpanDigest, std::vector<CellId>, SpanHash> by_span;
+    std::unordered_map<uid_t, std::uint64_t> filling_bytes;
+    std::vector<EndedLease> ended;
+    // Running work: ticket -> location key that it pins.
+    std::unordered_map<std::uint64_t, std::uint64_t> pinned;
+
+    CellEntry* entry(CellId id) {
+        const auto at = cells.find(id.value);
+        return at == cells.end() ? nullptr : &at->second;
+    }
+    const CellEntry* entry(CellId id) const {
+        const auto at = cells.find(id.value);
+        return at == cells.end() ? nullptr : &at->second;
+    }
+    ConnectionState& connection(ConnectionId id) {
+        ConnectionState* state = leases.find(id);
+        CXLPOOL_CHECK(state != nullptr);
+        return *state;
+    }
+    Tenant& tenant(TenantId id) {
+        const auto at = tenants.find(id);
+        CXLPOOL_CHECK(at != tenants.end());
+        return at->second;
+    }
+    const std::vector<CellId>* of_span(const SpanDigest& span) const {
+        const auto at = by_span.find(span);
+        return at == by_span.end() ? nullptr : &at->second;
+    }
+    CellEntry* own_cell(TenantId owner, const ContextKey& key, const SpanDigest& span) {
+        if (const std::vector<CellId>* ids = of_span(span)) {
+            for (const CellId id : *ids) {
+                CellEntry* found = entry(id);
+                if (found->cell.owner == owner && found->cell.key == key) {
+                    return found;
+                }
+            }
+        }
+        return nullptr;
+    }
+
+    void give_back_filling(const CellEntry& e, const Attribution& by) {
+        const auto at = filling_bytes.find(by.uid);
+        CXLPOOL_CHECK(at != filling_bytes.end() && at->second >= e.cell.length_bytes);
+        at->second -= e.cell.length_bytes;
+        if (at->second == 0) {
+            filling_bytes.erase(at);
+        }
+    }
+
+    // Ends one lease and drops what it referred to; `announce` puts it on the list of ends that
+    // the holder did not ask for.
+    void end_lease(ConnectionId id, std::uint32_t index, bool revoked, bool announce) {
+        const TenantId holder = connection(id).tenant;
+        const Lease was = leases.end(id, index, revoked);
+        --tenant(holder).counters.live_leases;
+        if (CellEntry* e = entry(was.cell)) {
+            std::erase_if(e->holders, [&](const LeaseHolder& h) {
+                return h.connection == id && h.index == index;
+            });
+            e->cell.live_leases = static_cast<std::uint32_t>(e->holders.size());
+        }
+        locations.unpin(was.location);
+        if (announce) {
+            ended.push_back(EndedLease{id, index, revoked});
+        }
+    }
+
+    Result<LeaseRef> grant(ConnectionId id, CellEntry& e, bool filling, Timestamp monotonic) {
+        Result<LeaseRef> ref = leases.grant(id, e.cell.id, e.cell.location, filling,
+                                            Timestamp{monotonic.ns + limits.lease_ttl_ns});
+        if (ref) {
+            locations.pin(e.cell.location);
+            e.holders.push_back(LeaseHolder{id, ref->index});
+            e.cell.live_leases = static_cast<std::uint32_t>(e.holders.size());
+            ++tenant(connection(id).tenant).counters.live_leases;
+        }
+        return ref;
+    }
+
+    void remove_cell(CellId id, bool announce) {
+        CellEntry* e = entry(id);
+        CXLPOOL_CHECK(e != nullptr);
+        if (e->cell.lifecycle == Lifecycle::filling) {
+            give_back_filling(*e, e->cell.attribution);
+        }
+        const std::vector<LeaseHolder> holders = e->holders;
+        for (const LeaseHolder& holder : holders) {
+            end_lease(holder.connection, holder.index, true, announce);
+        }
+        Tenant& owner = tenant(e->cell.owner);
+        --owner.counters.cells;
+        owner.counters.bytes -= e->cell.length_bytes;
+        const auto at = by_span.find(e->cell.span);
+        std::erase(at->second, id);
+        if (at->second.empty()) {
+            by_span.erase(at);
+        }
+        if (interner != nullptr) {
+            interner->release(e->cell.key);
+        }
+        locations.unpin(e->cell.location);
+        cells.erase(id.value);
+    }
+
+    GateCell gate_view(const Cell& cell, TenantId requester) const {
+        const Location* location = locations.find(cell.location);
+        GateCell view;
+        view.owner = cell.owner;
+        view.key = cell.key;
+        view.lifecycle = cell.lifecycle;
+        view.taint = cell.taint;
+        view.admission = cell.admission;
+        view.scope = cell.scope;
+        view.allow_list = cell.allow_list;
+        view.adjudicated_epoch = cell.adjudicated_epoch;
+        view.owner_epoch = tenants.at(cell.owner).epoch;
+        view.length_bytes = cell.length_bytes;
+        view.digest_present = cell.digest.present();
+        // Bytes that their owner can still write do not exist for anybody else.
+        view.extent_alive = location != nullptr && (location->offered || cell.owner == requester);
+        return view;
+    }
+
+    Verdict judge_cell(const Cell& cell, TenantId requester, bool permitted, const ContextKey& key,
+                       Timestamp monotonic) const {
+        const GateRequester who{permitted, permitted, requester, Reach::in_place};
+        return judge(who, gate_view(cell, requester), key, monotonic);
+    }
+
+    // Hits first, the own cell before others, then who came furthest.
+    static bool better(Verdict a, bool a_own, Verdict b, bool b_own) {
+        if (is_hit(a) != is_hit(b)) {
+            return is_hit(a);
+        }
+        if (a_own != b_own) {
+            return a_own;
+        }
+        return progress_of(a) > progress_of(b);
+    }
+
+    Work start_work(CellEntry& e, bool move) {
+        const std::uint64_t ticket = ++last_ticket;
+        e.cell.work = ticket;
+        locations.pin(e.cell.location);
+        pinned.emplace(ticket, e.cell.location);
+        return Work{ticket, e.cell.id,   *locations.find(e.cell.location), e.cell.length_bytes,
+                    move,   e.cell.owner};
+    }
+
+    // The cell that the work was for, or nothing when it is gone or was taken away meanwhile.
+    CellEntry* end_work(const Work& work) {
+        const auto at = pinned.find(work.ticket);
+        CXLPOOL_CHECK(at != pinned.end());
+        const std::uint64_t location = at->second;
+        pinned.erase(at);
+        CellEntry* e = entry(work.cell);
+        const bool valid = e != nullptr && e->cell.work == work.ticket;
+        if (valid) {
+            e->cell.work = 0;
+        }
+        locations.unpin(location);
+        return valid ? e : nullptr;
+    }
+
+    Error cancelled(const std::optional<Location>& moved) {
+        if (moved) {
+            locations.free(*moved);
+        }
+        return Error{Errc::cancelled, "the cell was taken away while its bytes were worked on"};
+    }
+
+    // The copy becomes the cell's location; the old one goes when its last lease does.
+    void move_to(CellEntry& e, const Location& moved) {
+        Location offered = moved;
+        offered.offered = true;
+        const std::uint64_t old = std::exchange(e.cell.location, locations.add(offered));
+        locations.unpin(old);
+    }
+
+    void set_scope(CellEntry& e, Scope scope, std::vector<TenantId> allow_list) {
+        e.cell.scope = scope;
+        e.cell.allow_list = std::move(allow_list);
+        e.cell.admission = Admission::allow;
+        revoke_denied(e);
+    }
+
+    // Ends the leases of other tenants that the gate would not grant now.
+    void revoke_denied(CellEntry& e) {
+        const std::vector<LeaseHolder> holders = e.holders;
+        for (const LeaseHolder& holder : holders) {
+            const TenantId tenant_id = connection(holder.connection).tenant;
+            if (tenant_id != e.cell.owner &&
+                !is_hit(judge_cell(e.cell, tenant_id, true, e.cell.key, Timestamp{}))) {
+                end_lease(holder.connection, holder.index, true, true);
+            }
+        }
+    }
+};
+
+Registry::Registry(TenancyMode mode, const RegistryLimits& limits)
+    : impl_(std::make_unique<Impl>(mode, limits)) {}
+Registry::~Registry() = default;
+
+void Registry::set_interner(ContextInterner* interner) noexcept {
+    impl_->interner = interner;
+}
+
+Result<void> Registry::add_tenant(TenantId tenant, std::string name) {
+    if (!tenant) {
+        return Error{Errc::invalid_argument, "tenant 0 is nobody"};
+    }
+    Tenant fresh;
+    fresh.name = std::move(name);
+    if (!impl_->tenants.emplace(tenant, std::move(fresh)).second) {
+        return Error{Errc::already_exists, "tenant " + std::to_string(tenant.value) + " twice"};
+    }
+    return {};
+}
+
+std::size_t Registry::add_pool(Isolation isolation) {
+    impl_->pools.push_back(isolation);
+    return impl_->pools.size() - 1;
+}
+
+ConnectionId Registry::open_connection(TenantId tenant, uid_t uid, std::string engine) {
+    CXLPOOL_CHECK(has_tenant(tenant));
+    return impl_->leases.open(tenant, uid, std::move(engine));
+}
+
+void Registry::close_connection(ConnectionId connection) {
+    for (const std::uint32_t index : impl_->leases.live_indexes(connection)) {
+        const Lease lease = impl_->connection(connection).leases[index];
+        if (!lease.live) {
+            continue;  // It went with a cell that was rolled back in this loop.
+        }
+        if (lease.filling) {
+            impl_->remove_cell(lease.cell, false);
+        } else {
+            impl_->end_lease(connection, index, false, false);
+        }
+    }
+    impl_->leases.close(connection);
+}
+
+Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& key,
+                                   const SpanDigest& span, std::uint64_t length_bytes) const {
+    const Impl& impl = *impl_;
+    const ConnectionState& who = impl_->connection(connection);
+    if (length_bytes == 0 || !span.present()) {
+        return Error{Errc::invalid_argument, "a cell needs a length above 0 and a span digest"};
+    }
+    if (length_bytes > impl.limits.cell_bytes) {
+        return Error{Errc::too_large, "a cell of " + std::to_string(length_bytes) +
+                                          " bytes is over the maximum of " +
+                                          std::to_string(impl.limits.cell_bytes)};
+    }
+    if (!key.complete()) {
+        return Error{Errc::key_incomplete,
+                     "every axis of the context must be given before a cell can be written"};
+    }
+    std::uint32_t of_tenant = 0;
+    if (const std::vector<CellId>* ids = impl.of_span(span)) {
+        for (const CellId id : *ids) {
+            const Cell& cell = impl.entry(id)->cell;
+            if (cell.owner == who.tenant) {
+                ++of_tenant;
+                if (cell.key == key) {
+                    return Error{Errc::already_exists,
+                                 "the tenant has a cell of this context and span"};
+                }
+            }
+        }
+    }
+    if (of_tenant >= impl.limits.cells_per_span_and_tenant) {
+        return Error{Errc::limit_exceeded, "the tenant has " + std::to_string(of_tenant) +
+                                               " cells of this span under other contexts"};
+    }
+    if (impl.leases.full(who)) {
+        return Error{Errc::limit_exceeded, "this connection has no lease left; release some"};
+    }
+    if (impl.tenants.at(who.tenant).counters.cells >= impl.limits.cells_per_tenant ||
+        impl.cells.size() >= impl.limits.cells) {
+        return Error{Errc::limit_exceeded, "the tenant may keep no more cells"};
+    }
+    const auto filling = impl.filling_bytes.find(who.uid);
+    const std::uint64_t held = filling == impl.filling_bytes.end() ? 0 : filling->second;
+    if (length_bytes > impl.limits.filling_bytes_per_uid ||
+        held > impl.limits.filling_bytes_per_uid - length_bytes) {
+        return Error{Errc::limit_exceeded, "uid " + std::to_string(who.uid) + " is filling " +
+                                               std::to_string(held) +
+                                               " bytes already; seal some first"};
+    }
+    return {};
+}
+
+Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& key,
+                                   const SpanDigest& span, const Location& location,
+                                   Timestamp monotonic, Timestamp wall) {
+    CXLPOOL_TRY(check_begin(connection, key, span, location.placement.length_bytes));
+    CXLPOOL_CHECK(location.pool < impl_->pools.size());
+    const ConnectionState& who = impl_->connection(connection);
+    const CellId id{++impl_->last_cell};
+    Location kept = location;
+    kept.offered = impl_->pools[location.pool] == Isolation::cooperative;
+    CellEntry& e = impl_->cells[id.value];
+    e.cell.id = id;
+    e.cell.owner = who.tenant;
+    e.cell.key = key;
+    e.cell.span = span;
+    e.cell.length_bytes = location.placement.length_bytes;
+    e.cell.attribution = Attribution{who.tenant, who.uid, who.engine, wall, {}};
+    e.cell.location = impl_->locations.add(kept);
+    impl_->by_span[span].push_back(id);
+    impl_->filling_bytes[who.uid] += e.cell.length_bytes;
+    Tenant& tenant = impl_->tenant(who.tenant);
+    ++tenant.counters.cells;
+    tenant.counters.bytes += e.cell.length_bytes;
+    if (impl_->interner != nullptr) {
+        impl_->interner->retain(key);
+    }
+    Result<LeaseRef> lease = impl_->grant(connection, e, true, monotonic);
+    CXLPOOL_CHECK(lease.has_value());  // check_begin saw room for it.
+    return BeginGrant{id, *lease};
+}
+
+Result<Work> Registry::start_seal(ConnectionId connection, const LeaseRef& ref) {
+    const Result<Lease*> lease = impl_->leases.live(connection, ref);
+    if (!lease) {
+        return lease.error();
+    }
+    if (!(*lease)->filling) {
+        return Error{Errc::stale_lease, "this is a reading lease; only a filling one is sealed"};
+    }
+    CellEntry* e = impl_->entry((*lease)->cell);
+    CXLPOOL_CHECK(e != nullptr);
+    if (e->cell.work != 0) {
+        return Error{Errc::wrong_state, "the cell is being sealed already"};
+    }
+    // In mode single a sealed cell is for the whole fleet at once, so its bytes must leave the
+    // segment that its writer can still write.
+    const bool offered = impl_->locations.find(e->cell.location)->offered;
+    return impl_->start_work(*e, impl_->mode == TenancyMode::single && !offered);
+}
+
+Result<void> Registry::finish_seal(const Work& work, const ContentDigest& digest,
+                                   const std::optional<Location>& moved, Timestamp wall) {
+    CellEntry* e = impl_->end_work(work);
+    if (e == nullptr) {
+        return impl_->cancelled(moved);
+    }
+    CXLPOOL_CHECK(e->cell.lifecycle == Lifecycle::filling && digest.present());
+    CXLPOOL_CHECK(moved.has_value() == work.move);
+    impl_->give_back_filling(*e, e->cell.attribution);
+    e->cell.lifecycle = Lifecycle::sealed;
+    e->cell.digest = digest;
+    e->cell.attribution.sealed_at = wall;
+    if (moved) {
+        impl_->move_to(*e, *moved);
+    }
+    if (impl_->mode == TenancyMode::single) {
+        e->cell.scope = Scope::fleet;
+        e->cell.taint = Taint::trusted;
+        e->cell.admission = Admission::allow;
+        e->cell.adjudicated_epoch = impl_->tenant(e->cell.owner).epoch;
+    }
+    CXLPOOL_CHECK(e->holders.size() == 1);
+    impl_->end_lease(e->holders[0].connection, e->holders[0].index, false, true);
+    return {};
+}
+
+Result<std::optional<Work>> Registry::start_share(ConnectionId connection, const ContextKey& key,
+                                                  const SpanDigest& span, Scope scope,
+                                                  const std::vector<TenantId>& allow_list) {
+    const TenantId owner = impl_->connection(connection).tenant;
+    CellEntry* e = impl_->own_cell(owner, key, span);
+    if (e == nullptr) {
+        return Error{Errc::not_found, "the tenant has no cell of this context and span"};
+    }
+    if (scope != Scope::fleet && !allow_list.empty()) {
+        return Error{Errc::invalid_argument, "an allow-list only narrows the scope fleet"};
+    }
+    if (std::find(allow_list.begin(), allow_list.end(), TenantId{}) != allow_list.end()) {
+        return Error{Errc::invalid_argument, "tenant 0 is nobody and cannot be allowed"};
+    }
+    if (e->cell.lifecycle != Lifecycle::sealed || e->cell.work != 0) {
+        return Error{Errc::wrong_state, "only a sealed cell at rest can be shared; this one is " +
+                                            std::string(to_word(e->cell.lifecycle))};
+    }
+    const bool offered = impl_->locations.find(e->cell.location)->offered;
+    if (scope == Scope::fleet && !offered) {
+        return std::optional<Work>(impl_->start_work(*e, true));
+    }
+    impl_->set_scope(*e, scope, allow_list);
+    return std::optional<Work>();
+}
+
+Result<void> Registry::finish_share(const Work& work, const ContentDigest& digest,
+                                    const std::optional<Location>& moved, Scope scope,
+                                    std::vector<TenantId> allow_list) {
+    CellEntry* e = impl_->end_work(work);
+    if (e == nullptr) {
+        return impl_->cancelled(moved);
+    }
+    CXLPOOL_CHECK(moved.has_value() && digest.present());
+    // From now on nobody can write these bytes, so this digest is the one that stands.
+    e->cell.digest = digest;
+    impl_->move_to(*e, *moved);
+    impl_->set_scope(*e, scope, std::move(allow_list));
+    return {};
+}
+
+void Registry::abandon(const Work& work) {
+    impl_->end_work(work);
+}
+
+Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, CellId cell,
+                                    Judgement judgement, uid_t uid, Timestamp wall) {
+    std::vector<CellId> matching;
+    if (const std::vector<CellId>* ids = impl_->of_span(span)) {
+        for (const CellId id : *ids) {
+            if (impl_->entry(id)->cell.owner == owner && (!cell || cell == id)) {
+                matching.push_back(id);
+            }
+        }
+    }
+    if (matching.empty()) {
+        return Error{Errc::not_found,
+                     "tenant " + std::to_string(owner.value) + " has no such cell of this span"};
+    }
+    if (matching.size() > 1) {
+        std::string text = "tenant " + std::to_string(owner.value) +
+                           " has several cells of this span; name one of";
+        for (const CellId id : matching) {
+            text.append(" ").append(std::to_string(id.value));
+        }
+        return Error{Errc::invalid_argument, std::move(text)};
+    }
+    CellEntry& e = *impl_->entry(matching[0]);
+    if (e.cell.lifecycle == Lifecycle::filling) {
+        return Error{Errc::wrong_state, "the cell is still being filled; it is visible to nobody"};
+    }
+    if (judgement == Judgement::trust) {
+        if (e.cell.work != 0 || !impl_->locations.find(e.cell.location)->offered) {
+            return Error{Errc::wrong_state,
+                         "the cell's bytes can still be written by its owner; trust it after the "
+                         "owner has shared it with scope fleet"};
+        }
+        e.cell.taint = Taint::trusted;
+        e.cell.adjudicated_epoch = impl_->tenant(owner).epoch;
+        if (e.cell.lifecycle == Lifecycle::quarantined) {
+            e.cell.lifecycle = Lifecycle::sealed;
+        }
+    } else {
+        e.cell.taint = judgement == Judgement::taint && e.cell.taint != Taint::poisoned
+                           ? Taint::tainted
+                           : Taint::poisoned;
+        if (e.cell.taint == Taint::poisoned) {
+            e.cell.lifecycle = Lifecycle::quarantined;
+            e.cell.work = 0;
+            const std::vector<LeaseHolder> holders = e.holders;
+            for (const LeaseHolder& holder : holders) {
+                impl_->end_lease(holder.connection, holder.index, true, true);
+            }
+        } else {
+            impl_->revoke_denied(e);
+        }
+    }
+    e.cell.adjudication = Adjudication{judgement, uid, wall, impl_->tenant(owner).epoch};
+    return e.cell.id;
+}
+
+Result<void> Registry::raise_epoch(TenantId tenant) {
+    if (!has_tenant(tenant)) {
+        return Error{Errc::not_found, "no tenant " + std::to_string(tenant.value)};
+    }
+    ++impl_->tenant(tenant).epoch;
+    for (auto& [id, e] : impl_->cells) {
+        if (e.cell.owner == tenant) {
+            impl_->revoke_denied(e);
+        }
+    }
+    return {};
+}
+
+LookupResult Registry::lookup(ConnectionId connection, const ContextKey& key,
+                              const SpanDigest& span, Timestamp monotonic) {
+    const TenantId requester = impl_->connection(connection).tenant;
+    LookupResult best;
+    bool best_own = false;
+    if (const std::vector<CellId>* ids = impl_->of_span(span)) {
+        for (const CellId id : *ids) {
+            const Cell& cell = impl_->entry(id)->cell;
+            const Verdict verdict = impl_->judge_cell(cell, requester, true, key, monotonic);
+            const bool own = cell.owner == requester;
+            if (!best.cell || Impl::better(verdict, own, best.verdict, best_own)) {
+                best = LookupResult{verdict, verdict, id, cell.owner};
+                best_own = own;
+            }
+        }
+    }
+    best.outward = outward(best.verdict, impl_->mode, requester, best.owner);
+    TenantCounters& counters = impl_->tenant(requester).counters;
+    ++(is_hit(best.outward) ? counters.hits : counters.misses);
+    return best;
+}
+
+Result<LeaseRef> Registry::grant_read(ConnectionId connection, CellId cell, Timestamp monotonic) {
+    CellEntry* e = impl_->entry(cell);
+    if (e == nullptr) {
+        return Error{Errc::not_found, "no such cell"};
+    }
+    return impl_->grant(connection, *e, false, monotonic);
+}
+
+Result<void> Registry::renew(ConnectionId connection, const LeaseRef& lease, Timestamp monotonic) {
+    CXLPOOL_TRY(impl_->leases.live(connection, lease));
+    impl_->leases.renew(connection, lease.index,
+                        Timestamp{monotonic.ns + impl_->limits.lease_ttl_ns});
+    return {};
+}
+
+Result<void> Registry::release(ConnectionId connection, const LeaseRef& ref) {
+    const Result<Lease*> lease = impl_->leases.live(connection, ref);
+    if (!lease) {
+        return lease.error();
+    }
+    if (!(*lease)->filling) {
+        impl_->end_lease(connection, ref.index, false, false);
+        return {};
+    }
+    const CellId cell = (*lease)->cell;
+    if (impl_->entry(cell)->cell.work != 0) {
+        return Error{Errc::wrong_state, "the cell is being sealed"};
+    }
+    impl_->remove_cell(cell, false);
+    return {};
+}
+
+void Registry::expire(Timestamp monotonic) {
+    while (const std::optional<LeaseTable::Expired> due = impl_->leases.first_due(monotonic)) {
+        const Lease lease = impl_->connection(due->connection).leases[due->index];
+        if (!lease.filling) {
+            impl_->end_lease(due->connection, due->index, false, true);
+        } else if (impl_->entry(lease.cell)->cell.work != 0) {
+            // Its writer has done its part; the seal ends the lease.
+            impl_->leases.renew(due->connection, due->index,
+                                Timestamp{monotonic.ns + impl_->limits.lease_ttl_ns});
+        } else {
+            impl_->remove_cell(lease.cell, true);
+        }
+    }
+}
+
+std::vector<Explanation> Registry::explain(TenantId requester, bool permitted,
+                                           const ContextKey& key, const SpanDigest& span,
+                                           Timestamp monotonic) const {
+    std::vector<Explanation> out;
+    if (const std::vector<CellId>* ids = impl_->of_span(span)) {
+        for (const CellId id : *ids) {
+            const Cell& cell = impl_->entry(id)->cell;
+            out.push_back(
+                Explanation{&cell, impl_->judge_cell(cell, requester, permitted, key, monotonic)});
+        }
+    }
+    std::stable_sort(out.begin(), out.end(), [&](const Explanation& a, const Explanation& b) {
+        return Impl::better(a.verdict, a.cell->owner == requester, b.verdict,
+                            b.cell->owner == requester);
+    });
+    return out;
+}
+
+const Cell* Registry::find(CellId cell) const noexcept {
+    const CellEntry* e = impl_->entry(cell);
+    return e == nullptr ? nullptr : &e->cell;
+}
+
+const Location* Registry::location_of(CellId cell) const noexcept {
+    const CellEntry* e = impl_->entry(cell);
+    return e == nullptr ? nullptr : impl_->locations.find(e->cell.location);
+}
+
+std::vector<const Cell*> Registry::cells() const {
+    std::vector<const Cell*> out;
+    out.reserve(impl_->cells.size());
+    for (const auto& [id, e] : impl_->cells) {
+        out.push_back(&e.cell);
+    }
+    std::sort(out.begin(), out.end(), [](const Cell* a, const Cell* b) { return a->id < b->id; });
+    return out;
+}
+
+bool Registry::has_tenant(TenantId tenant) const noexcept {
+    return impl_->tenants.contains(tenant);
+}
+
+std::string_view Registry::tenant_name(TenantId tenant) const noexcept {
+    const auto at = impl_->tenants.find(tenant);
+    return at == impl_->tenants.end() ? std::string_view() : at->second.name;
+}
+
+std::vector<TenantId> Registry::tenants() const {
+    std::vector<TenantId> out;
+    for (const auto& [id, tenant] : impl_->tenants) {
+        out.push_back(id);
+    }
+    return out;
+}
+
+TenantCounters Registry::counters(TenantId tenant) const noexcept {
+    const auto at = impl_->tenants.find(tenant);
+    return at == impl_->tenants.end() ? TenantCounters{} : at->second.counters;
+}
+
+std::uint64_t Registry::trust_epoch(TenantId tenant) const noexcept {
+    const auto at = impl_->tenants.find(tenant);
+    return at == impl_->tenants.end() ? 0 : at->second.epoch;
+}
+
+TenancyMode Registry::mode() const noexcept {
+    return impl_->mode;
+}
+
+std::vector<Location> Registry::take_freed() {
+    return impl_->locations.take_freed();
+}
+
+std::vector<EndedLease> Registry::take_ended() {
+    return std::exchange(impl_->ended, {});
+}
+
+void Registry::check() const {
+    const Impl& impl = *impl_;
+    std::map<TenantId, TenantCounters> counted;
+    std::unordered_map<uid_t, std::uint64_t> filling;
+    std::unordered_map<std::uint64_t, std::uint32_t> references;
+    for (const auto& [id, e] : impl.cells) {
+        TenantCounters& counters = counted[e.cell.owner];
+        ++counters.cells;
+        counters.bytes += e.cell.length_bytes;
+        ++references[e.cell.location];
+        CXLPOOL_CHECK(e.cell.live_leases == e.holders.size());
+        if (e.cell.lifecycle == Lifecycle::filling) {
+            filling[e.cell.attribution.uid] += e.cell.length_bytes;
+            CXLPOOL_CHECK(e.holders.size() == 1);
+        }
+        const std::vector<CellId>* ids = impl.of_span(e.cell.span);
+        CXLPOOL_CHECK(ids != nullptr && std::count(ids->begin(), ids->end(), e.cell.id) == 1);
+    }
+    std::size_t live = 0;
+    for (const auto& [id, connection] : impl.leases.all()) {
+        std::size_t live_here = 0;
+        for (const Lease& lease : connection.leases) {
+            if (lease.live) {
+                ++live_here;
+                ++references[lease.location];
+                const CellEntry* e = impl.entry(lease.cell);
+                CXLPOOL_CHECK(e != nullptr);
+                CXLPOOL_CHECK(lease.filling == (e->cell.lifecycle == Lifecycle::filling));
+            }
+        }
+        CXLPOOL_CHECK(live_here + connection.free_indexes.size() == connection.leases.size());
+        counted[connection.tenant].live_leases += live_here;
+        live += live_here;
+    }
+    CXLPOOL_CHECK(live == impl.leases.expiry_count());
+    for (const auto& [ticket, location] : impl.pinned) {
+        ++references[location];
+    }
+    CXLPOOL_CHECK(references.size() == impl.locations.size());
+    for (const auto& [location, count] : references) {
+        CXLPOOL_CHECK(impl.locations.references(location) == count);
+    }
+    for (const auto& [id, tenant] : impl.tenants) {
+        CXLPOOL_CHECK(tenant.counters.cells == counted[id].cells);
+        CXLPOOL_CHECK(tenant.counters.bytes == counted[id].bytes);
+        CXLPOOL_CHECK(tenant.counters.live_leases == counted[id].live_leases);
+    }
+    CXLPOOL_CHECK(filling == impl.filling_bytes);
+    std::size_t indexed = 0;
+    for (const auto& [span, ids] : impl.by_span) {
+        indexed += ids.size();
+    }
+    CXLPOOL_CHECK(indexed == impl.cells.size());
+}
+
+}  // namespace cxlpool
