@@ -249,6 +249,8 @@ class MemfdProvider final : public SegmentProvider {
                                 errno);
         }
         Mapping mapping({static_cast<std::byte*>(at), size_bytes});
+        // What tenants compute has no place in a core dump of the daemon.
+        ::madvise(at, size_bytes, MADV_DONTDUMP);
         if (options_.numa_node) {
             CXLPOOL_TRY(bind_to_node(mapping.get(), *options_.numa_node));
         }

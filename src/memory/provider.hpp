@@ -111,19 +111,39 @@ struct DevdaxOptions {
 };
 
 // One existing dax device. Alignment and size come from sysfs by the node's device number; the
-// driver is checked at open. Errors, each naming the likely cause and the remedy: not_found
-// (ENOENT), not_permitted (EACCES: owner, group, mode; EPERM: device cgroup), unavailable (ENXIO
-// or another driver: system RAM or famfs, EBUSY), invalid_argument (not a dax character device,
-// size 0: seed device, size implausible), io.
+// driver is checked before the node is opened, and again when the device is mapped. The node is
+// never created, changed or unlinked. Errors, each naming the likely cause and the remedy:
+// not_found (ENOENT), not_permitted (EACCES: owner, group, mode; EPERM: device cgroup; a node that
+// everybody may write), unavailable (ENXIO or another driver: system RAM or famfs; EBUSY; no size
+// in sysfs), invalid_argument (not a dax character device, size 0: seed device, size implausible),
+// limit_exceeded (descriptors), io. Mapping it: limit_exceeded (EAGAIN: memlock), out_of_memory
+// (ENOMEM: address space), capacity (it is mapped already).
 Result<std::unique_ptr<SegmentProvider>> make_devdax_provider(const DevdaxOptions& options);
 
-// Before any mmap of a dax device: what is wrong with the request, or nothing.
-// Errors: invalid_argument with wanted and found numbers (offset, length, wrap, past the end).
+// A mapping that somebody wants to make of a dax device.
+struct DaxMappingRequest {
+    std::uint64_t offset_bytes = 0;
+    std::uint64_t length_bytes = 0;
+    std::uint64_t address_hint = 0;  // 0: the kernel chooses
+    bool shared = true;
+    bool writable = false;
+    bool descriptor_writable = true;  // the descriptor was opened for writing
+};
+
+// Before any mmap of a dax device: what is wrong with the request, or nothing. The kernel itself
+// takes an offset off the alignment, and then shows bytes from somewhere else.
+// Errors: invalid_argument with wanted and found numbers (offset, length, address, wrap, past the
+// end, private mapping); not_permitted (writable, by a descriptor that is not).
+Result<void> check_dax_mapping(std::uint64_t device_size_bytes, std::uint64_t align_bytes,
+                               const DaxMappingRequest& request);
 Result<void> check_dax_mapping(std::uint64_t device_size_bytes, std::uint64_t align_bytes,
                                std::uint64_t offset_bytes, std::uint64_t length_bytes);
 
+// What a mapping of that length costs although it is allowed, for people; or nothing.
+std::optional<std::string> dax_mapping_note(std::uint64_t align_bytes, std::uint64_t length_bytes);
+
 // The size of a device as sysfs prints it: decimal or hexadecimal; 0 (seed device) and all ones
-// are refused. Errors: invalid_argument, malformed.
+// are refused. Errors: invalid_argument, malformed, overflow.
 Result<std::uint64_t> parse_dax_size(std::string_view sysfs_text);
 
 }  // namespace cxlpool
