@@ -29,6 +29,10 @@ struct ListenerOptions {
 // something that is no socket is there, directory writable by others), not_permitted, io.
 Result<UniqueFd> listen_at(const ListenerOptions& options);
 
+// For a clean stop, after the listener was closed: removes the socket file that listen_at made,
+// unless somebody answers there by now or it is no socket any more.
+void remove_socket_file(const std::string& path) noexcept;
+
 struct PassedSockets {
     UniqueFd engine;
     UniqueFd admin;
@@ -49,8 +53,9 @@ struct PeerCredentials {
     gid_t gid = 65534;
     std::vector<gid_t> groups;  // supplementary groups at connect time (SO_PEERGROUPS)
 };
-// Those at connect time (SO_PEERCRED). Errors: not_permitted when the kernel gives none, or an
-// unmapped identity (uid 65534 or (uid_t)-1).
+// Those at connect time (SO_PEERCRED); a socket that was handed on keeps them. Errors:
+// not_permitted when the kernel gives none, or an unmapped identity (uid 65534, the kernel's
+// overflow uid, or (uid_t)-1). Groups that the kernel does not tell are none.
 Result<PeerCredentials> peer_credentials(int socket);
 
 }  // namespace cxlpool
