@@ -1,0 +1,153 @@
+#include "server/documents.hpp"
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.hpp"
+
+namespace cxlpool {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+template <typename Digest>
+std::string hex(const Digest& digest) {
+    return to_hex(digest.bytes.data(), digest.bytes.size());
+}
+
+Json digest_or_null(const ContentDigest& digest) {
+    return digest.present() ? Json(hex(digest)) : Json();
+}
+
+Json attribution(const Cell& cell) {
+    return Json{
+        {"tenant", cell.attribution.tenant.value},
+        {"uid", cell.attribution.uid},
+        {"engine", cell.attribution.engine},
+        {"begun_at_ns", cell.attribution.begun_at.ns},
+        {"sealed_at_ns",
+         cell.attribution.sealed_at.ns == 0 ? Json() : Json(cell.attribution.sealed_at.ns)}};
+}
+
+Json adjudication(const Cell& cell) {
+    if (!cell.adjudication) {
+        return {};
+    }
+    return Json{{"judgement", to_word(cell.adjudication->judgement)},
+                {"uid", cell.adjudication->uid},
+                {"at_ns", cell.adjudication->at.ns},
+                {"epoch", cell.adjudication->epoch}};
+}
+
+Json cell_json(const Cell& cell, const Registry& registry, const std::vector<std::string>& pools) {
+    Json allow = Json::array();
+    for (const TenantId tenant : cell.allow_list) {
+        allow.push_back(tenant.value);
+    }
+    const Location* location = registry.location_of(cell.id);
+    return Json{{"cell", cell.id.value},
+                {"owner", cell.owner.value},
+                {"span", hex(cell.span)},
+                {"lifecycle", to_word(cell.lifecycle)},
+                {"taint", to_word(cell.taint)},
+                {"admission", to_word(cell.admission)},
+                {"scope", to_word(cell.scope)},
+                {"allow_list", std::move(allow)},
+                {"length_bytes", cell.length_bytes},
+                {"digest", digest_or_null(cell.digest)},
+                {"pool", location == nullptr ? Json() : Json(pools[location->pool])},
+                {"live_leases", cell.live_leases},
+                {"written_by", attribution(cell)},
+                {"adjudicated", adjudication(cell)}};
+}
+
+Json text_or_null(std::string_view text) {
+    return text.empty() ? Json() : Json(text);
+}
+
+// Names are printable ASCII where they come from peers; anything else is replaced, not thrown at.
+std::string dump(const Json& json) {
+    return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace
+
+std::string status_document(const DaemonStatus& status, const Registry& registry) {
+    Json pools = Json::array();
+    for (const PoolStatus& pool : status.pools) {
+        pools.push_back(Json{{"name", pool.name},
+                             {"provider", pool.provider},
+                             {"isolation", to_word(pool.isolation)},
+                             {"capacity_bytes", pool.usage.capacity_bytes},
+                             {"segment_bytes", pool.usage.segment_bytes},
+                             {"placed_bytes", pool.usage.placed_bytes},
+                             {"segments", pool.usage.segments}});
+    }
+    Json tenants = Json::array();
+    for (const TenantId tenant : registry.tenants()) {
+        const TenantCounters counters = registry.counters(tenant);
+        tenants.push_back(Json{{"tenant", tenant.value},
+                               {"name", registry.tenant_name(tenant)},
+                               {"cells", counters.cells},
+                               {"bytes", counters.bytes},
+                               {"hits", counters.hits},
+                               {"misses", counters.misses},
+                               {"live_leases", counters.live_leases},
+                               {"trust_epoch", registry.trust_epoch(tenant)}});
+    }
+    return dump(Json{{"mode", to_word(status.mode)},
+                     {"reactor", status.reactor},
+                     {"uptime_s", status.uptime_s},
+                     {"connections", status.connections},
+                     {"pools", std::move(pools)},
+                     {"tenants", std::move(tenants)}});
+}
+
+std::string cells_document(const Registry& registry, const std::vector<std::string>& pools) {
+    // A document is bounded; the newest cells are what an operator asks about.
+    constexpr std::size_t kMaxCells = 4000;
+    const std::vector<const Cell*> all = registry.cells();
+    Json cells = Json::array();
+    const std::size_t first = all.size() > kMaxCells ? all.size() - kMaxCells : 0;
+    for (std::size_t i = first; i < all.size(); ++i) {
+        cells.push_back(cell_json(*all[i], registry, pools));
+    }
+    return dump(Json{{"total", all.size()}, {"omitted", first}, {"cells", std::move(cells)}});
+}
+
+std::string explain_document(const ExplainQuestion& question, const Registry& registry,
+                             const ContextInterner& interner,
+                             const std::vector<std::string>& pools) {
+    const std::vector<Explanation> explained =
+        registry.explain(question.requester, registry.has_tenant(question.requester),
+                         question.wanted, question.span, question.now);
+    Verdict told = Verdict::miss_absent;
+    if (!explained.empty()) {
+        told = outward(explained[0].verdict, registry.mode(), question.requester,
+                       explained[0].cell->owner);
+    }
+    Json cells = Json::array();
+    for (const Explanation& e : explained) {
+        Json item = cell_json(*e.cell, registry, pools);
+        item["verdict"] = to_word(e.verdict);
+        item["code"] = static_cast<std::uint16_t>(e.verdict);
+        // The first diverging axis, whichever check named the verdict.
+        const std::optional<Axis> axis = first_divergence(e.cell->key, question.wanted);
+        item["axis"] = axis ? Json(to_word(*axis)) : Json();
+        item["wanted"] = axis ? text_or_null(interner.text(
+                                    *axis, question.wanted.axes[static_cast<std::size_t>(*axis)]))
+                              : Json();
+        item["found"] = axis ? text_or_null(interner.text(
+                                   *axis, e.cell->key.axes[static_cast<std::size_t>(*axis)]))
+                             : Json();
+        cells.push_back(std::move(item));
+    }
+    return dump(Json{{"requester", question.requester.value},
+                     {"requester_known", registry.has_tenant(question.requester)},
+                     {"span", hex(question.span)},
+                     {"verdict", explained.empty() ? to_word(Verdict::miss_absent)
+                                                   : to_word(explained[0].verdict)},
+                     {"outward", to_word(told)},
+                     {"cells", std::move(cells)}});
+}
+
+}  // namespace cxlpool

@@ -1,0 +1,41 @@
+// The JSON documents that operators ask for, made from plain values. Shapes: cxlpoolctl(1).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "domain/context.hpp"
+#include "registry/registry.hpp"
+
+namespace cxlpool {
+
+struct PoolStatus {
+    std::string name;
+    std::string provider;
+    Isolation isolation = Isolation::kernel;
+    PoolUsage usage;
+};
+struct DaemonStatus {
+    TenancyMode mode = TenancyMode::multi;
+    std::string reactor;
+    std::uint64_t uptime_s = 0;
+    std::size_t connections = 0;
+    std::vector<PoolStatus> pools;
+};
+
+std::string status_document(const DaemonStatus& status, const Registry& registry);
+
+// Pool names by the index that Location uses.
+std::string cells_document(const Registry& registry, const std::vector<std::string>& pools);
+
+struct ExplainQuestion {
+    TenantId requester;
+    SpanDigest span;
+    ContextKey wanted;
+    Timestamp now;  // monotonic
+};
+std::string explain_document(const ExplainQuestion& question, const Registry& registry,
+                             const ContextInterner& interner,
+                             const std::vector<std::string>& pools);
+
+}  // namespace cxlpool

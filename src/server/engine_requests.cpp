@@ -1,0 +1,583 @@
+// What engines ask for.
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.hpp"
+#include "domain/fleet_plan.hpp"
+#include "memory/guarded.hpp"
+#include "server/audit.hpp"
+#include "server/server.hpp"
+#include "server/wire_context.hpp"
+
+namespace cxlpool {
+namespace {
+
+template <typename... Handlers>
+struct Overloaded : Handlers... {
+    using Handlers::operator()...;
+};
+template <typename... Handlers>
+Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+template <typename T>
+constexpr bool kIsHello = std::is_same_v<T, wire::HelloRequest>;
+
+template <typename T>
+constexpr bool kIsOperators =
+    std::is_same_v<T, wire::AdjudicateRequest> || std::is_same_v<T, wire::DocumentRequest> ||
+    std::is_same_v<T, wire::DocumentMoreRequest>;
+
+// A request is heard only after hello, and only at the door that it belongs to. The roles of the
+// peer are checked by the handlers of the operators' requests.
+template <typename T>
+std::optional<Error> out_of_place(const Session& session) {
+    if constexpr (kIsHello<T>) {
+        if (session.greeted) {
+            return Error{Errc::wrong_state, "hello was said already"};
+        }
+    } else {
+        if (!session.greeted) {
+            return Error{Errc::wrong_state, "the first message must be hello"};
+        }
+        if (kIsOperators<T> != (session.door == Door::admin)) {
+            return Error{Errc::not_permitted, kIsOperators<T>
+                                                  ? "this request belongs to the admin socket"
+                                                  : "this request belongs to the engine socket"};
+        }
+    }
+    return std::nullopt;
+}
+
+Roles roles_at(Door door, const Identity& identity) {
+    const Roles engine = static_cast<Roles>(Role::engine);
+    return door == Door::engine ? identity.roles & engine : identity.roles & ~engine;
+}
+
+std::uint64_t or_unknown(const std::optional<std::uint64_t>& value) {
+    return value.value_or(UINT64_MAX);
+}
+
+wire::PlanRegime to_wire(const RegimePlan& plan) {
+    return wire::PlanRegime{plan.prefill_tokens, plan.resident_bytes, plan.prefill_tokens_saved,
+                            plan.bytes_saved, or_unknown(plan.reader_cost_ns)};
+}
+
+}  // namespace
+
+void Server::dispatch(Session& session, const wire::Request& request) {
+    const wire::Type type = wire::type_of(request.body);
+    const std::uint64_t cookie = request.cookie;
+    std::visit(
+        [&](const auto& body) {
+            using Body = std::decay_t<decltype(body)>;
+            if (std::optional<Error> error = out_of_place<Body>(session)) {
+                session.closing = !session.greeted;
+                reply(session, type, cookie, std::move(*error));
+                return;
+            }
+            UniqueFd descriptor;
+            std::optional<Answer> answer;  // none: it comes later
+            Overloaded{
+                [&](const wire::HelloRequest& r) {
+                    answer = hello(session, r, descriptor);
+                    session.closing = !answer->has_value();
+                },
+                [&](const wire::ContextRegisterRequest& r) {
+                    answer = register_context(session, r);
+                },
+                [&](const wire::ContextReleaseRequest& r) { answer = release_context(session, r); },
+                [&](const wire::LookupRequest& r) { answer = look_up(session, r); },
+                [&](const wire::BeginRequest& r) { begin(session, cookie, r); },
+                [&](const wire::MapRequest& r) { answer = map(session, r, descriptor); },
+                [&](const wire::SealRequest& r) { seal(session, cookie, r); },
+                [&](const wire::ShareRequest& r) { share(session, cookie, r); },
+                [&](const wire::ReleaseRequest& r) { answer = release(session, r); },
+                [&](const wire::RenewRequest& r) { answer = renew(session, r); },
+                [&](const wire::PlanFleetRequest& r) { answer = plan_fleet(r); },
+                [&](const wire::AdjudicateRequest& r) { answer = adjudicate(session, r); },
+                [&](const wire::DocumentRequest& r) { document(session, cookie, r); },
+                [&](const wire::DocumentMoreRequest& r) { answer = document_more(session, r); },
+            }(body);
+            if (answer) {
+                reply(session, type, cookie, std::move(*answer), std::move(descriptor));
+            }
+        },
+        request.body);
+}
+
+Server::Answer Server::hello(Session& session, const wire::HelloRequest& request, UniqueFd& board) {
+    if (request.magic != wire::kMagic) {
+        return Error{Errc::malformed, "this is not a cxlpool client"};
+    }
+    if (request.version_min > wire::kVersion || request.version_max < wire::kVersion) {
+        return Error{Errc::unsupported_version,
+                     "this daemon speaks protocol version " + std::to_string(wire::kVersion)};
+    }
+    const Roles roles = roles_at(session.door, session.identity);
+    if (roles == 0) {
+        audit_refused_identity(session.peer, "no role at this socket");
+        return Error{Errc::not_permitted, session.door == Door::engine
+                                              ? "no grant lets this user act as an engine"
+                                              : "no grant lets this user use the admin socket"};
+    }
+    const Limits& limits = options_.limits;
+    wire::HelloReply out;
+    out.mode = options_.mode == TenancyMode::multi ? 1 : 0;
+    out.roles = roles;
+    out.max_lookup_spans = wire::kMaxLookupSpans;
+    out.max_leases = limits.leases_per_connection;
+    out.max_contexts = limits.contexts_per_connection;
+    out.lease_ttl_ms = limits.lease_ttl_ms;
+    out.max_cell_bytes = limits.cell_bytes;
+    if (session.door == Door::engine) {
+        const Result<TenantId> tenant =
+            Authorizer::select_tenant(session.identity, TenantId{request.tenant});
+        if (!tenant) {
+            audit_refused_identity(session.peer, "tenant " + std::to_string(request.tenant));
+            return tenant.error();
+        }
+        Result<std::unique_ptr<Segment>> segment = boards_->create_segment(
+            limits.leases_per_connection * 4ULL, SegmentUse::shared_read_only);
+        if (!segment) {
+            return std::move(segment).error();
+        }
+        Result<UniqueFd> readable = (*segment)->open_readable();
+        if (!readable) {
+            return std::move(readable).error();
+        }
+        session.board = std::move(segment).value();
+        session.leases.resize(limits.leases_per_connection);
+        board = std::move(readable).value();
+        session.tenant = *tenant;
+        session.connection =
+            registry_.open_connection(*tenant, session.peer.uid, request.engine_name);
+        session_of_connection_.emplace(session.connection->value, session.id);
+        out.tenant = tenant->value;
+    }
+    session.engine_name = request.engine_name;
+    session.greeted = true;
+    return Reply(out);
+}
+
+Server::Answer Server::register_context(Session& session,
+                                        const wire::ContextRegisterRequest& request) {
+    if (session.contexts.size() >= options_.limits.contexts_per_connection) {
+        return Error{Errc::limit_exceeded, "this connection has " +
+                                               std::to_string(session.contexts.size()) +
+                                               " contexts already; release one"};
+    }
+    Result<ContextFields> fields = wire_context(request.axes);
+    if (!fields) {
+        return std::move(fields).error();
+    }
+    const Result<ContextKey> key = interner_.acquire(*fields);
+    if (!key) {
+        return key.error();
+    }
+    session.contexts.emplace(++session.last_context, *key);
+    return Reply(wire::ContextRegisterReply{session.last_context});
+}
+
+Server::Answer Server::release_context(Session& session,
+                                       const wire::ContextReleaseRequest& request) {
+    const auto at = session.contexts.find(request.context);
+    if (at == session.contexts.end()) {
+        return Error{Errc::not_found, "no such context on this connection"};
+    }
+    interner_.release(at->second);
+    session.contexts.erase(at);
+    return Reply(wire::EmptyReply{});
+}
+
+Result<ContextKey> Server::context_of(const Session& session, std::uint32_t handle) const {
+    const auto at = session.contexts.find(handle);
+    if (at == session.contexts.end()) {
+        return Error{Errc::not_found, "no such context on this connection"};
+    }
+    return at->second;
+}
+
+Server::Answer Server::look_up(Session& session, const wire::LookupRequest& request) {
+    const Result<ContextKey> key = context_of(session, request.context);
+    if (!key) {
+        return key.error();
+    }
+    const Timestamp now = clock_.monotonic();
+    wire::LookupReply out;
+    out.items.reserve(request.spans.size());
+    for (const SpanDigest& span : request.spans) {
+        wire::LookupItem item;
+        const LookupResult found = registry_.lookup(*session.connection, *key, span, now);
+        item.verdict = static_cast<std::uint16_t>(found.outward);
+        if (found.cell && found.owner != session.tenant) {
+            audit_cross_tenant(session, found, span);
+        }
+        if (is_hit(found.outward)) {
+            const Result<LeaseRef> lease =
+                registry_.grant_read(*session.connection, found.cell, now);
+            if (lease) {
+                const Cell& cell = *registry_.find(found.cell);
+                const Location& location = *registry_.location_of(found.cell);
+                item.lease = *lease;
+                item.segment = hold(session, *lease, location, false);
+                item.offset_bytes = location.placement.extent.offset_bytes;
+                item.length_bytes = cell.length_bytes;
+                item.digest = cell.digest;
+            } else {
+                item.verdict = static_cast<std::uint16_t>(Verdict::miss_absent);
+                item.status = static_cast<std::uint16_t>(lease.error().code());
+            }
+        }
+        out.items.push_back(item);
+    }
+    return Reply(std::move(out));
+}
+
+std::uint32_t Server::hold(Session& session, const LeaseRef& lease, const Location& location,
+                           bool writable) {
+    const auto [known, fresh] = session.segment_handles.try_emplace(
+        {location.pool, location.placement.segment}, session.last_segment + 1);
+    const std::uint32_t handle = known->second;
+    if (fresh) {
+        session.last_segment = handle;
+        session.segments.emplace(handle,
+                                 HeldSegment{location.pool, location.placement.segment, false, 0});
+    }
+    HeldSegment& held = session.segments.at(handle);
+    held.writable = held.writable || writable;
+    ++held.live_leases;
+    session.leases[lease.index].segment = handle;
+    std::uint32_t* words = reinterpret_cast<std::uint32_t*>(session.board->bytes().data());
+    __atomic_store_n(&words[lease.index], lease.generation, __ATOMIC_RELEASE);
+    return handle;
+}
+
+void Server::let_go(Session& session, std::uint32_t lease_index) {
+    HeldLease& held = session.leases[lease_index];
+    if (held.segment == 0) {
+        return;
+    }
+    std::uint32_t* words = reinterpret_cast<std::uint32_t*>(session.board->bytes().data());
+    __atomic_store_n(&words[lease_index], 0, __ATOMIC_RELEASE);
+    const auto at = session.segments.find(std::exchange(held.segment, 0));
+    CXLPOOL_CHECK(at != session.segments.end());
+    if (--at->second.live_leases == 0) {
+        session.segment_handles.erase({at->second.pool, at->second.segment});
+        session.segments.erase(at);
+    }
+}
+
+Result<Location> Server::place(TenantId owner, std::uint64_t length_bytes,
+                               const std::string& pool) {
+    std::optional<Error> last;
+    for (std::size_t i = 0; i < pools_.size(); ++i) {
+        if (!pool.empty() && pools_[i].pool->name() != pool) {
+            continue;
+        }
+        const Result<Placement> placement = pools_[i].pool->place_private(owner, length_bytes);
+        if (placement) {
+            return Location{i, *placement, false};
+        }
+        last = placement.error();
+    }
+    if (!last) {
+        return Error{Errc::not_found, "no pool of this name"};
+    }
+    if (last->code() == Errc::capacity) {
+        // How full the pool is says how much others have stored.
+        return Error{Errc::capacity, "no room for a cell of this size"};
+    }
+    spdlog::warn("placing {} bytes for tenant {} failed: {}; the engine is told", length_bytes,
+                 owner.value, last->message());
+    return Error{last->code(), "the daemon could not make room for this cell"};
+}
+
+void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequest& request) {
+    const Result<ContextKey> key = context_of(session, request.context);
+    if (!key) {
+        reply(session, wire::Type::begin, cookie, key.error());
+        return;
+    }
+    if (const Result<void> allowed =
+            registry_.check_begin(*session.connection, *key, request.span, request.length_bytes);
+        !allowed) {
+        reply(session, wire::Type::begin, cookie, allowed.error());
+        return;
+    }
+    const Result<Location> location = place(session.tenant, request.length_bytes, request.pool);
+    if (!location) {
+        reply(session, wire::Type::begin, cookie, location.error());
+        return;
+    }
+    Pool& pool = *pools_[location->pool].pool;
+    if (!pool.needs_scrub(location->placement)) {
+        reply(session, wire::Type::begin, cookie,
+              finish_begin(session, *key, request.span, *location));
+        return;
+    }
+    // The bytes are somebody's or nobody knows whose: nobody sees them before they are zero.
+    const std::span<std::byte> bytes = pool.extent_bytes(location->placement);
+    auto scrubbed = std::make_shared<Result<void>>();
+    interner_.retain(*key);
+    const Result<void> accepted = run_job(
+        session, wire::Type::begin, cookie, [bytes, scrubbed] { *scrubbed = guarded_zero(bytes); },
+        [this, key = *key, span = request.span, location = *location,
+         scrubbed](Session* there) -> Answer {
+            Answer answer = Error{Errc::disconnected, "the connection is gone"};
+            if (!*scrubbed) {
+                withdraw(location, scrubbed->error());
+                answer = Error{Errc::io, "the memory of this cell could not be written"};
+            } else {
+                CXLPOOL_CHECK(
+                    pools_[location.pool].pool->mark_scrubbed(location.placement).has_value());
+                if (there != nullptr) {
+                    answer = finish_begin(*there, key, span, location);
+                } else {
+                    release_location(location);
+                }
+            }
+            interner_.release(key);
+            return answer;
+        });
+    if (!accepted) {
+        interner_.release(*key);
+        release_location(*location);
+        reply(session, wire::Type::begin, cookie, accepted.error());
+    }
+}
+
+Server::Answer Server::finish_begin(Session& session, const ContextKey& key, const SpanDigest& span,
+                                    const Location& location) {
+    const Result<BeginGrant> grant = registry_.begin(*session.connection, key, span, location,
+                                                     clock_.monotonic(), clock_.wall());
+    if (!grant) {
+        release_location(location);
+        return grant.error();
+    }
+    wire::BeginReply out;
+    out.lease = grant->lease;
+    out.segment = hold(session, grant->lease, location, true);
+    out.offset_bytes = location.placement.extent.offset_bytes;
+    out.length_bytes = location.placement.length_bytes;
+    return Reply(out);
+}
+
+Server::Answer Server::map(Session& session, const wire::MapRequest& request,
+                           UniqueFd& descriptor) {
+    const auto at = session.segments.find(request.segment);
+    if (at == session.segments.end()) {
+        return Error{Errc::stale_lease, "no live lease of this connection is in that segment"};
+    }
+    const HeldSegment& held = at->second;
+    const bool write = request.access == wire::MapAccess::write;
+    if (write && !held.writable) {
+        return Error{Errc::not_permitted, "this segment may only be read"};
+    }
+    Pool& pool = *pools_[held.pool].pool;
+    Result<UniqueFd> opened =
+        write ? pool.open_writable(held.segment) : pool.open_readable(held.segment);
+    if (!opened) {
+        spdlog::warn("opening a segment of pool '{}' failed: {}; the engine is told", pool.name(),
+                     opened.error().message());
+        return Error{opened.error().code(), "the daemon could not open this segment"};
+    }
+    descriptor = std::move(opened).value();
+    return Reply(
+        wire::MapReply{pool.segment_size_bytes(held.segment), pool.traits().alignment_bytes});
+}
+
+Result<void> Server::run_job(Session& session, wire::Type type, std::uint64_t cookie,
+                             std::function<void()> job, std::function<Answer(Session*)> finish) {
+    const std::uint64_t id = session.id;
+    const Result<void> accepted =
+        workers_->submit(std::move(job), [this, id, type, cookie, finish = std::move(finish)] {
+            Session* there = find(id);
+            Answer answer = finish(there);
+            // Before the answer, so that who reads it finds the lease board up to date.
+            settle();
+            if (there != nullptr) {
+                --there->pending;
+                reply(*there, type, cookie, std::move(answer));
+                if (find(id) != nullptr) {
+                    update_interest(*there);
+                }
+            }
+        });
+    if (!accepted) {
+        return Error{Errc::limit_exceeded, "the daemon is busy; try again"};
+    }
+    ++session.pending;
+    return {};
+}
+
+void Server::run_work(Session& session, wire::Type type, std::uint64_t cookie, const Work& work,
+                      FinishWork finish) {
+    Pool& pool = *pools_[work.source.pool].pool;
+    std::optional<Location> copy;
+    std::span<std::byte> target;
+    if (work.move) {
+        const Result<Placement> placed = pool.place_shared(work.owner, work.length_bytes);
+        if (!placed) {
+            registry_.abandon(work);
+            reply(session, type, cookie,
+                  placed.error().code() == Errc::capacity
+                      ? Error{Errc::capacity, "no room for the shared copy of this cell"}
+                      : Error{placed.error().code(), "the daemon could not make a shared copy"});
+            return;
+        }
+        copy = Location{work.source.pool, *placed, true};
+        target = pool.bytes(*placed);
+    }
+    const std::span<std::byte> source = pool.bytes(work.source.placement);
+    auto digest = std::make_shared<Result<ContentDigest>>(ContentDigest{});
+    const Result<void> accepted = run_job(
+        session, type, cookie,
+        [source, target, digest] {
+            if (!target.empty()) {
+                if (Result<void> copied = guarded_copy(target, source); !copied) {
+                    *digest = std::move(copied).error();
+                    return;
+                }
+            }
+            // Over the copy where there is one: its bytes can no longer change.
+            *digest = guarded_digest(target.empty() ? source : target);
+        },
+        [this, work, copy, digest, finish = std::move(finish)](Session*) -> Answer {
+            if (*digest) {
+                return finish(**digest, copy);
+            }
+            spdlog::warn("reading the bytes of cell {} failed: {}; it stays as it was",
+                         work.cell.value, digest->error().message());
+            registry_.abandon(work);
+            if (copy) {
+                release_location(*copy);
+            }
+            return Error{Errc::io, "the bytes of this cell could not be read"};
+        });
+    if (!accepted) {
+        registry_.abandon(work);
+        if (copy) {
+            release_location(*copy);
+        }
+        reply(session, type, cookie, accepted.error());
+    }
+}
+
+void Server::seal(Session& session, std::uint64_t cookie, const wire::SealRequest& request) {
+    const Result<Work> work = registry_.start_seal(*session.connection, request.lease);
+    if (!work) {
+        reply(session, wire::Type::seal, cookie, work.error());
+        return;
+    }
+    run_work(session, wire::Type::seal, cookie, *work,
+             [this, work = *work](const ContentDigest& digest,
+                                  const std::optional<Location>& moved) -> Answer {
+                 CXLPOOL_TRY(registry_.finish_seal(work, digest, moved, clock_.wall()));
+                 return Reply(wire::SealReply{digest});
+             });
+}
+
+void Server::share(Session& session, std::uint64_t cookie, const wire::ShareRequest& request) {
+    const Result<ContextKey> key = context_of(session, request.context);
+    if (!key) {
+        reply(session, wire::Type::share, cookie, key.error());
+        return;
+    }
+    std::vector<TenantId> allow_list;
+    for (const std::uint64_t tenant : request.allow_list) {
+        allow_list.push_back(TenantId{tenant});
+    }
+    const Scope scope = static_cast<Scope>(request.scope);
+    const Result<std::optional<Work>> work =
+        registry_.start_share(*session.connection, *key, request.span, scope, allow_list);
+    if (!work || !work->has_value()) {
+        reply(session, wire::Type::share, cookie,
+              work ? Answer(Reply(wire::EmptyReply{})) : Answer(work.error()));
+        return;
+    }
+    run_work(session, wire::Type::share, cookie, **work,
+             [this, work = **work, scope, allow_list](
+                 const ContentDigest& digest, const std::optional<Location>& moved) -> Answer {
+                 CXLPOOL_TRY(registry_.finish_share(work, digest, moved, scope, allow_list));
+                 return Reply(wire::EmptyReply{});
+             });
+}
+
+Server::Answer Server::release(Session& session, const wire::ReleaseRequest& request) {
+    CXLPOOL_TRY(registry_.release(*session.connection, request.lease));
+    let_go(session, request.lease.index);
+    return Reply(wire::EmptyReply{});
+}
+
+Server::Answer Server::renew(Session& session, const wire::RenewRequest& request) {
+    CXLPOOL_TRY(registry_.renew(*session.connection, request.lease, clock_.monotonic()));
+    return Reply(wire::RenewReply{options_.limits.lease_ttl_ms});
+}
+
+Server::Answer Server::plan_fleet(const wire::PlanFleetRequest& request) const {
+    const auto served = std::find_if(pools_.begin(), pools_.end(), [&](const ServedPool& p) {
+        return request.pool.empty() || p.pool->name() == request.pool;
+    });
+    if (served == pools_.end()) {
+        return Error{Errc::not_found, "no pool of this name"};
+    }
+    FleetPlanInput input;
+    input.tenants = request.tenants;
+    if (request.hosts != 0) {
+        input.hosts = request.hosts;
+    }
+    input.tokens = request.tokens;
+    input.bytes = request.bytes;
+    input.recompute_ns_per_token = request.recompute_ns_per_token;
+    const Result<FleetPlan> plan = cxlpool::plan_fleet(input, served->profile);
+    if (!plan) {
+        return plan.error();
+    }
+    wire::PlanFleetReply out;
+    out.holds = static_cast<std::uint8_t>(plan->holds);
+    out.advice = static_cast<std::uint8_t>(plan->advice);
+    out.hosts = plan->hosts;
+    out.attending_hosts = plan->attending_hosts;
+    out.private_copies = to_wire(plan->private_copies);
+    out.copy_only = to_wire(plan->copy_only);
+    out.coherent = to_wire(plan->coherent);
+    out.full_pass_ns = or_unknown(plan->coherent.full_pass_ns);
+    out.full_pass_shared_ns = or_unknown(plan->coherent.full_pass_shared_ns);
+    return Reply(out);
+}
+
+void Server::release_location(const Location& location) {
+    Pool& pool = *pools_[location.pool].pool;
+    const Result<std::span<std::byte>> bytes = pool.begin_release(location.placement);
+    CXLPOOL_CHECK(bytes.has_value());
+    auto scrubbed = std::make_shared<Result<void>>();
+    const auto finish = [this, location, scrubbed] {
+        Pool& owner = *pools_[location.pool].pool;
+        if (*scrubbed) {
+            CXLPOOL_CHECK(owner.finish_release(location.placement).has_value());
+            return;
+        }
+        spdlog::error("scrubbing {} bytes of pool '{}' failed: {}; they are never used again",
+                      location.placement.extent.length_bytes, owner.name(),
+                      scrubbed->error().message());
+        CXLPOOL_CHECK(owner.withdraw(location.placement).has_value());
+    };
+    const auto job = [span = *bytes, scrubbed] { *scrubbed = guarded_zero(span); };
+    if (!workers_->submit(job, finish)) {
+        // Every worker is far behind; waiting here is what keeps the backlog bounded.
+        job();
+        finish();
+    }
+}
+
+void Server::withdraw(const Location& location, const Error& why) {
+    Pool& pool = *pools_[location.pool].pool;
+    spdlog::error("{} bytes of pool '{}' cannot be written: {}; they are never used again",
+                  location.placement.extent.length_bytes, pool.name(), why.message());
+    CXLPOOL_CHECK(pool.begin_release(location.placement).has_value());
+    CXLPOOL_CHECK(pool.withdraw(location.placement).has_value());
+}
+
+}  // namespace cxlpool

@@ -1,0 +1,398 @@
+#include "server/server.hpp"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+
+#include "base/check.hpp"
+#include "memory/provider.hpp"
+#include "server/listener.hpp"
+#include "wire/socket.hpp"
+
+namespace cxlpool {
+namespace {
+
+// A peer that pours in requests gets this many answers a turn, then the others have theirs.
+constexpr int kRequestsPerTurn = 16;
+// Peers without a right are answered once; this many may wait for that answer at a time.
+constexpr std::size_t kMaxRefusedSessions = 64;
+// Connections that an operator always finds free.
+constexpr std::size_t kAdminReserve = 16;
+// A peer that does not take its answer for this long is dropped.
+constexpr std::uint64_t kWriteTimeoutNs = 30'000'000'000ULL;
+constexpr std::chrono::milliseconds kTick{200};
+// Copies and scrubs that wait; beyond it requests are refused with limit_exceeded.
+constexpr std::size_t kMaxWaitingJobs = 1024;
+
+Timestamp after_ms(Timestamp start, std::uint64_t ms) {
+    return Timestamp{start.ns + ms * 1'000'000ULL};
+}
+
+}  // namespace
+
+RegistryLimits registry_limits(const Limits& limits) {
+    RegistryLimits out;
+    out.leases_per_connection = limits.leases_per_connection;
+    out.filling_bytes_per_uid = limits.filling_bytes_per_uid;
+    out.cell_bytes = limits.cell_bytes;
+    out.cells_per_span_and_tenant = limits.cells_per_span_and_tenant;
+    out.cells = limits.cells;
+    out.cells_per_tenant = limits.cells_per_tenant;
+    out.lease_ttl_ns = limits.lease_ttl_ms * 1'000'000ULL;
+    return out;
+}
+
+Server::Server(Reactor& reactor, const Clock& clock, Authorizer authorizer, ServerOptions options,
+               std::vector<ServedPool> pools)
+    : reactor_(reactor),
+      clock_(clock),
+      authorizer_(std::move(authorizer)),
+      options_(std::move(options)),
+      pools_(std::move(pools)),
+      interner_(options_.limits.axis_values),
+      registry_(options_.mode, registry_limits(options_.limits)),
+      buffer_(wire::kMaxMessageBytes),
+      started_at_(clock.monotonic()),
+      workers_(std::make_unique<WorkerPool>(reactor, options_.worker_threads, kMaxWaitingJobs)) {}
+
+Result<std::unique_ptr<Server>> Server::create(Reactor& reactor, const Clock& clock,
+                                               Authorizer authorizer, ServerOptions options,
+                                               std::vector<ServedPool> pools) {
+    std::unique_ptr<Server> server(
+        new Server(reactor, clock, std::move(authorizer), std::move(options), std::move(pools)));
+    MemfdOptions boards;
+    boards.pool_name = "lease boards";
+    boards.hugepages = HugePages::never;
+    // One board a connection, rounded up to pages.
+    constexpr std::uint64_t kPage = 4096;
+    const std::uint64_t board_bytes =
+        (server->options_.limits.leases_per_connection * 4ULL + kPage - 1) / kPage * kPage;
+    boards.capacity_bytes = board_bytes * server->options_.limits.connections;
+    Result<std::unique_ptr<SegmentProvider>> provider = make_memfd_provider(boards);
+    if (!provider) {
+        return std::move(provider).error();
+    }
+    server->boards_ = std::move(provider).value();
+    server->registry_.set_interner(&server->interner_);
+    for (const auto& [tenant, name] : server->options_.tenants) {
+        CXLPOOL_TRY(server->registry_.add_tenant(tenant, name));
+    }
+    for (const ServedPool& served : server->pools_) {
+        server->registry_.add_pool(served.pool->traits().isolation);
+    }
+    return server;
+}
+
+Server::~Server() {
+    shut_down();
+    workers_.reset();
+    // What the dropped workers had not released goes with the pools.
+}
+
+Result<void> Server::serve(UniqueFd engine_listener, UniqueFd admin_listener) {
+    engine_listener_ = std::move(engine_listener);
+    admin_listener_ = std::move(admin_listener);
+    CXLPOOL_TRY(reactor_.add(engine_listener_.get(), Reactor::readable,
+                             [this] { accept_from(Door::engine, engine_listener_.get()); }));
+    CXLPOOL_TRY(reactor_.add(admin_listener_.get(), Reactor::readable,
+                             [this] { accept_from(Door::admin, admin_listener_.get()); }));
+    return reactor_.every(kTick, [this] { tick(); });
+}
+
+void Server::shut_down() {
+    if (std::exchange(shutting_down_, true)) {
+        return;
+    }
+    for (const UniqueFd* listener : {&engine_listener_, &admin_listener_}) {
+        if (*listener) {
+            reactor_.remove(listener->get());
+        }
+    }
+    std::vector<std::uint64_t> ids;
+    for (const auto& [id, session] : sessions_) {
+        ids.push_back(id);
+    }
+    for (const std::uint64_t id : ids) {
+        close_session(id);
+    }
+    buried_.clear();
+}
+
+Session* Server::find(std::uint64_t id) noexcept {
+    const auto at = sessions_.find(id);
+    return at == sessions_.end() ? nullptr : at->second.get();
+}
+
+void Server::accept_from(Door door, int listener) {
+    for (int i = 0; i < kRequestsPerTurn; ++i) {
+        Result<std::optional<UniqueFd>> accepted = accept_one(listener);
+        if (!accepted) {
+            spdlog::warn("accepting a connection failed: {}; the next is tried",
+                         accepted.error().message());
+            return;
+        }
+        if (!accepted->has_value()) {
+            return;
+        }
+        admit(door, std::move(**accepted));
+    }
+}
+
+std::optional<Error> Server::over_limit(Door door, uid_t uid) const {
+    const Limits& limits = options_.limits;
+    if (door == Door::admin) {
+        if (admin_sessions_ >= kAdminReserve) {
+            return Error{Errc::limit_exceeded, "too many operator connections"};
+        }
+        return std::nullopt;
+    }
+    const auto held = connections_by_uid_.find(uid);
+    if (held != connections_by_uid_.end() && held->second > limits.connections_per_uid) {
+        return Error{Errc::limit_exceeded, "uid " + std::to_string(uid) + " has " +
+                                               std::to_string(limits.connections_per_uid) +
+                                               " connections already"};
+    }
+    if (sessions_.size() - admin_sessions_ + kAdminReserve >= limits.connections) {
+        return Error{Errc::limit_exceeded, "the daemon has no connection left"};
+    }
+    return std::nullopt;
+}
+
+void Server::admit(Door door, UniqueFd socket) {
+    Result<PeerCredentials> peer = peer_credentials(socket.get());
+    if (!peer) {
+        spdlog::warn("a peer without usable credentials is turned away: {}",
+                     peer.error().message());
+        return;
+    }
+    auto session = std::make_unique<Session>();
+    session->id = ++last_session_;
+    session->socket = std::move(socket);
+    session->door = door;
+    session->peer = *peer;
+    session->connected_at = clock_.monotonic();
+
+    ++connections_by_uid_[peer->uid];
+    session->refusal = over_limit(door, peer->uid);
+    if (!session->refusal) {
+        Result<Identity> identity = authorizer_.identify(*peer);
+        if (identity) {
+            session->identity = std::move(*identity);
+        } else {
+            session->refusal = identity.error();
+        }
+    }
+    if (door == Door::admin) {
+        ++admin_sessions_;
+    }
+    if (session->refusal) {
+        ++refused_sessions_;
+    }
+    const std::uint64_t id = session->id;
+    const int fd = session->socket.get();
+    const bool too_many = session->refusal && refused_sessions_ > kMaxRefusedSessions;
+    sessions_.emplace(id, std::move(session));
+    if (too_many) {
+        close_session(id);
+        return;
+    }
+    if (const Result<void> added =
+            reactor_.add(fd, Reactor::readable, [this, id] { on_event(id); });
+        !added) {
+        spdlog::warn("watching a connection failed: {}; it is closed", added.error().message());
+        close_session(id);
+    }
+}
+
+void Server::on_event(std::uint64_t id) {
+    Session* session = find(id);
+    if (session == nullptr) {
+        return;
+    }
+    flush(*session);
+    if (find(id) != nullptr && session->out.empty()) {
+        read_some(*session);
+    }
+    if (find(id) != nullptr) {
+        update_interest(*session);
+    }
+    settle();
+}
+
+void Server::read_some(Session& session) {
+    const std::uint64_t id = session.id;
+    for (int i = 0; i < kRequestsPerTurn; ++i) {
+        if (session.closing || !session.out.empty() ||
+            session.pending >= options_.limits.pending_per_connection) {
+            return;
+        }
+        Result<wire::Received> received = wire::receive(session.socket.get(), buffer_, 0);
+        if (!received || received->io == wire::Io::closed) {
+            close_session(id);
+            return;
+        }
+        if (received->io == wire::Io::would_block) {
+            return;
+        }
+        if (received->descriptors_came || received->descriptors_lost || received->truncated) {
+            // Nobody has a reason to send these; what is left of the stream is not trusted.
+            spdlog::warn("uid {} sent {}; its connection is closed", session.peer.uid,
+                         received->truncated ? "a message over the maximum" : "descriptors");
+            close_session(id);
+            return;
+        }
+        handle(session, std::span(buffer_).first(received->size));
+        if (find(id) == nullptr) {
+            return;
+        }
+    }
+}
+
+void Server::handle(Session& session, std::span<const std::byte> datagram) {
+    const std::optional<std::uint64_t> cookie = wire::peek_cookie(datagram);
+    const std::optional<std::uint16_t> type = wire::peek_type(datagram);
+    if (!cookie || !type) {
+        close_session(session.id);
+        return;
+    }
+    if (session.refusal) {
+        session.closing = true;
+        reply(session, static_cast<wire::Type>(*type), *cookie, *session.refusal);
+        return;
+    }
+    const Result<wire::Request> request = wire::decode_request(datagram);
+    if (!request) {
+        // The first message decides whether this is a client of ours at all.
+        session.closing = !session.greeted;
+        reply(session, static_cast<wire::Type>(*type), *cookie, request.error());
+        return;
+    }
+    dispatch(session, *request);
+}
+
+void Server::reply(Session& session, wire::Type type, std::uint64_t cookie, Answer answer,
+                   UniqueFd descriptor) {
+    wire::Reply message;
+    message.type = type;
+    message.cookie = cookie;
+    if (answer) {
+        message.body = std::move(*answer);
+    } else {
+        message.status = answer.error().code();
+        message.body = wire::ErrorText{answer.error().message().substr(0, 512)};
+    }
+    Result<std::vector<std::byte>> bytes = wire::encode(message);
+    CXLPOOL_CHECK(bytes.has_value());  // Every reply is built within the limits.
+    if (session.out.empty()) {
+        session.out_since = clock_.monotonic();
+    }
+    session.out.push_back(OutMessage{std::move(*bytes), std::move(descriptor)});
+    flush(session);
+}
+
+void Server::flush(Session& session) {
+    while (!session.out.empty()) {
+        const OutMessage& message = session.out.front();
+        const Result<wire::Io> sent =
+            wire::send(session.socket.get(), message.bytes,
+                       message.descriptor ? message.descriptor.get() : -1);
+        if (!sent || *sent == wire::Io::closed) {
+            close_session(session.id);
+            return;
+        }
+        if (*sent == wire::Io::would_block) {
+            return;
+        }
+        session.out.pop_front();
+        session.out_since = clock_.monotonic();
+    }
+    if (session.closing) {
+        close_session(session.id);
+    }
+}
+
+void Server::update_interest(Session& session) {
+    std::uint32_t events = 0;
+    if (!session.out.empty()) {
+        events = Reactor::writable;
+    } else if (session.pending < options_.limits.pending_per_connection) {
+        events = Reactor::readable;
+    }
+    if (const Result<void> changed = reactor_.modify(session.socket.get(), events); !changed) {
+        close_session(session.id);
+    }
+}
+
+void Server::close_session(std::uint64_t id) {
+    const auto at = sessions_.find(id);
+    if (at == sessions_.end()) {
+        return;
+    }
+    // The caller may be in the middle of a call on it, so it is only put aside here.
+    buried_.push_back(std::move(at->second));
+    sessions_.erase(at);
+    Session& session = *buried_.back();
+    reactor_.remove(session.socket.get());
+    if (session.connection) {
+        session_of_connection_.erase(session.connection->value);
+        registry_.close_connection(*session.connection);
+    }
+    for (const auto& [handle, key] : session.contexts) {
+        interner_.release(key);
+    }
+    session.contexts.clear();
+    session.out.clear();
+    session.board.reset();
+    session.socket.reset();
+    if (session.door == Door::admin) {
+        --admin_sessions_;
+    }
+    if (session.refusal) {
+        --refused_sessions_;
+    }
+    const auto held = connections_by_uid_.find(session.peer.uid);
+    CXLPOOL_CHECK(held != connections_by_uid_.end() && held->second > 0);
+    if (--held->second == 0) {
+        connections_by_uid_.erase(held);
+    }
+    if (buried_.size() == 1 && !shutting_down_) {
+        reactor_.post([this] { buried_.clear(); });
+    }
+}
+
+void Server::tick() {
+    const Timestamp now = clock_.monotonic();
+    std::vector<std::uint64_t> late;
+    for (const auto& [id, session] : sessions_) {
+        const bool silent = !session->greeted && now >= after_ms(session->connected_at,
+                                                                 options_.limits.hello_timeout_ms);
+        const bool stuck =
+            !session->out.empty() && now.ns >= session->out_since.ns + kWriteTimeoutNs;
+        if (silent || stuck) {
+            spdlog::info("uid {} is dropped: {}", session->peer.uid,
+                         silent ? "it did not say hello in time" : "it does not take its answers");
+            late.push_back(id);
+        }
+    }
+    for (const std::uint64_t id : late) {
+        close_session(id);
+    }
+    registry_.expire(now);
+    settle();
+}
+
+void Server::settle() {
+    for (const EndedLease& ended : registry_.take_ended()) {
+        const auto at = session_of_connection_.find(ended.connection.value);
+        if (at != session_of_connection_.end()) {
+            if (Session* session = find(at->second)) {
+                let_go(*session, ended.index);
+            }
+        }
+    }
+    for (const Location& location : registry_.take_freed()) {
+        release_location(location);
+    }
+}
+
+}  // namespace cxlpool

@@ -1,0 +1,157 @@
+// Answers engines and operators.
+//
+// Responsible for: connections, authorisation of each request, limits per uid, moving work to the
+// workers, and telling holders that a lease has ended. Refuses to know: how memory was found and
+// configured. Invariants: no peer can make it block, abort or grow without bound; a request is
+// answered exactly once; every refusal about somebody else's cell passes through outward().
+//
+// Threads: everything runs on the reactor's thread; workers touch only the bytes of placements
+// that the registry has pinned.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "domain/profile.hpp"
+#include "memory/pool.hpp"
+#include "registry/registry.hpp"
+#include "server/authorizer.hpp"
+#include "server/limits.hpp"
+#include "server/reactor.hpp"
+#include "server/session.hpp"
+#include "server/worker_pool.hpp"
+#include "topology/topology.hpp"
+#include "wire/messages.hpp"
+
+namespace cxlpool {
+
+struct ServedPool {
+    std::unique_ptr<Pool> pool;
+    Profile profile;
+};
+
+struct ServerOptions {
+    TenancyMode mode = TenancyMode::multi;
+    Limits limits;
+    std::vector<std::pair<TenantId, std::string>> tenants;
+    std::size_t worker_threads = 2;
+    // Called on a worker when an operator asks for the topology.
+    std::function<Result<Topology>()> read_topology;
+};
+
+class Server {
+  public:
+    // Errors: those of the lease boards' memory and of the tenants.
+    static Result<std::unique_ptr<Server>> create(Reactor& reactor, const Clock& clock,
+                                                  Authorizer authorizer, ServerOptions options,
+                                                  std::vector<ServedPool> pools);
+    ~Server();
+    Server(const Server&) = delete;
+    Server& operator=(const Server&) = delete;
+
+    // Starts to accept. The sockets stay open as long as the server. Errors: those of the reactor.
+    Result<void> serve(UniqueFd engine_listener, UniqueFd admin_listener);
+
+    // Closes every connection; what it was filling is rolled back.
+    void shut_down();
+
+    std::size_t session_count() const noexcept { return sessions_.size(); }
+
+  private:
+    using Reply = wire::ReplyBody;
+    using Answer = Result<Reply>;
+
+    Server(Reactor& reactor, const Clock& clock, Authorizer authorizer, ServerOptions options,
+           std::vector<ServedPool> pools);
+
+    // server.cpp: connections
+    void accept_from(Door door, int listener);
+    void admit(Door door, UniqueFd socket);
+    std::optional<Error> over_limit(Door door, uid_t uid) const;
+    void on_event(std::uint64_t id);
+    void read_some(Session& session);
+    void handle(Session& session, std::span<const std::byte> datagram);
+    void reply(Session& session, wire::Type type, std::uint64_t cookie, Answer answer,
+               UniqueFd descriptor = UniqueFd());
+    void flush(Session& session);
+    void update_interest(Session& session);
+    void close_session(std::uint64_t id);
+    void tick();
+    // Gives back scrubbed bytes and tells holders whose lease has ended.
+    void settle();
+    void release_location(const Location& location);
+    void withdraw(const Location& location, const Error& why);
+
+    // engine_requests.cpp
+    void dispatch(Session& session, const wire::Request& request);
+    Answer hello(Session& session, const wire::HelloRequest& request, UniqueFd& board);
+    Answer register_context(Session& session, const wire::ContextRegisterRequest& request);
+    Answer release_context(Session& session, const wire::ContextReleaseRequest& request);
+    Answer look_up(Session& session, const wire::LookupRequest& request);
+    void begin(Session& session, std::uint64_t cookie, const wire::BeginRequest& request);
+    Answer finish_begin(Session& session, const ContextKey& key, const SpanDigest& span,
+                        const Location& location);
+    Answer map(Session& session, const wire::MapRequest& request, UniqueFd& descriptor);
+    void seal(Session& session, std::uint64_t cookie, const wire::SealRequest& request);
+    void share(Session& session, std::uint64_t cookie, const wire::ShareRequest& request);
+    Answer release(Session& session, const wire::ReleaseRequest& request);
+    Answer renew(Session& session, const wire::RenewRequest& request);
+    Answer plan_fleet(const wire::PlanFleetRequest& request) const;
+    Result<ContextKey> context_of(const Session& session, std::uint32_t handle) const;
+    Result<Location> place(TenantId owner, std::uint64_t length_bytes, const std::string& pool);
+    std::uint32_t hold(Session& session, const LeaseRef& lease, const Location& location,
+                       bool writable);
+    void let_go(Session& session, std::uint32_t lease_index);
+    // Does the bytes' part of a seal or share on a worker, then calls `finish` on this thread.
+    using FinishWork =
+        std::function<Answer(const ContentDigest&, const std::optional<Location>& moved)>;
+    void run_work(Session& session, wire::Type type, std::uint64_t cookie, const Work& work,
+                  FinishWork finish);
+    // Runs `job` on a worker; `finish` then makes the answer of the request, for a session that
+    // may be gone by then (null). Error: limit_exceeded; then neither is called.
+    Result<void> run_job(Session& session, wire::Type type, std::uint64_t cookie,
+                         std::function<void()> job, std::function<Answer(Session*)> finish);
+
+    // operator_requests.cpp
+    Answer adjudicate(Session& session, const wire::AdjudicateRequest& request);
+    void document(Session& session, std::uint64_t cookie, const wire::DocumentRequest& request);
+    Answer document_more(Session& session, const wire::DocumentMoreRequest& request);
+    Answer first_chunk(Session& session, std::string document);
+    Result<std::string> explain(const wire::DocumentRequest& request);
+    std::string status() const;
+    std::string profiles() const;
+
+    Session* find(std::uint64_t id) noexcept;
+
+    Reactor& reactor_;
+    const Clock& clock_;
+    Authorizer authorizer_;
+    ServerOptions options_;
+    std::vector<ServedPool> pools_;
+    ContextInterner interner_;
+    Registry registry_;
+    std::unique_ptr<SegmentProvider> boards_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
+    std::vector<std::unique_ptr<Session>> buried_;  // closed in this turn
+    std::map<uid_t, std::uint32_t> connections_by_uid_;
+    std::unordered_map<std::uint64_t, std::uint64_t> session_of_connection_;
+    std::uint64_t last_session_ = 0;
+    std::size_t admin_sessions_ = 0;
+    std::size_t refused_sessions_ = 0;
+    UniqueFd engine_listener_;
+    UniqueFd admin_listener_;
+    std::vector<std::byte> buffer_;
+    Timestamp started_at_;
+    bool shutting_down_ = false;
+    std::unique_ptr<WorkerPool> workers_;  // last: its jobs refer to the pools
+};
+
+// The registry's share of the server's limits.
+RegistryLimits registry_limits(const Limits& limits);
+
+}  // namespace cxlpool
