@@ -141,6 +141,7 @@ class Reader {
         out.kind = Decoder::Kind::root;
         out.pmem_capable = cxl_decoder_is_pmem_capable(decoder);
         out.volatile_capable = cxl_decoder_is_volatile_capable(decoder);
+        out.mem_capable = cxl_decoder_is_mem_capable(decoder);
         out.accelmem_capable = cxl_decoder_is_accelmem_capable(decoder);
         if (cxl_decoder_is_mem_capable(decoder)) {
             // An overcommitted window makes this difference wrap; cxl(1) prints it negative.
@@ -170,10 +171,15 @@ class Reader {
     void add_targets(cxl_decoder* decoder, Decoder& out) {
         out.declared_targets = static_cast<std::uint32_t>(cxl_decoder_get_nr_targets(decoder));
         for (int position = 0; position < cxl_decoder_get_nr_targets(decoder); ++position) {
-            if (cxl_target* const target = cxl_decoder_get_target_by_position(decoder, position)) {
-                out.targets.push_back(
-                    {text(cxl_target_get_devname(target)), static_cast<std::uint32_t>(position)});
+            cxl_target* const target = cxl_decoder_get_target_by_position(decoder, position);
+            if (target == nullptr) {
+                continue;
             }
+            const char* const firmware = cxl_target_get_firmware_node(target);
+            const char* const physical = cxl_target_get_physical_node(target);
+            out.targets.push_back({text(cxl_target_get_devname(target)),
+                                   static_cast<std::uint32_t>(position),
+                                   text(firmware != nullptr ? firmware : physical)});
         }
     }
 

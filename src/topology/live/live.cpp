@@ -49,7 +49,6 @@ Result<Topology> read_topology(const std::string& root) {
     } else {
         topology = std::move(from_sysfs);
     }
-    infer_region_types(topology);
 
     topology.dax_devices = reader.dax_devices();
     if (this_machine) {

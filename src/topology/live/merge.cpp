@@ -53,6 +53,7 @@ void fill_all(Decoder& into, const Decoder& from) {
     fill(into.region, from.region);
     if (into.kind == Decoder::Kind::root) {
         // The library says "no" for a capability that it could not read.
+        into.mem_capable = from.mem_capable;
         into.volatile_capable = from.volatile_capable;
         into.pmem_capable = from.pmem_capable;
         into.accelmem_capable = from.accelmem_capable;
@@ -133,27 +134,6 @@ void merge_dax(std::vector<DaxDevice>& devices, const std::vector<DaxDevice>& li
         fill(device.target_node, same->target_node);
         fill(device.total_memblocks, same->total_memblocks);
         fill(device.online_memblocks, same->online_memblocks);
-    }
-}
-
-void infer_region_types(Topology& topology) {
-    for (Region& region : topology.regions) {
-        if (!region.type.empty()) {
-            continue;
-        }
-        std::string type;
-        bool agreed = !region.mappings.empty();
-        for (const RegionMapping& mapping : region.mappings) {
-            const auto decoder =
-                std::find_if(topology.decoders.begin(), topology.decoders.end(),
-                             [&](const Decoder& d) { return d.name == mapping.decoder; });
-            const std::string mode = decoder == topology.decoders.end() ? "" : decoder->mode;
-            agreed = agreed && !mode.empty() && (type.empty() || type == mode);
-            type = mode;
-        }
-        if (agreed) {
-            region.type = type;
-        }
     }
 }
 

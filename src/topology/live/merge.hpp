@@ -18,7 +18,4 @@ void merge_cxl(Topology& topology, Topology sysfs, FindingLog& log);
 // Values of libdaxctl into the devices that sysfs lists.
 void merge_dax(std::vector<DaxDevice>& devices, const std::vector<DaxDevice>& library);
 
-// The type of a region whose kernel has no "mode" attribute, from its endpoint decoders.
-void infer_region_types(Topology& topology);
-
 }  // namespace cxlpool::live

@@ -159,6 +159,7 @@ Decoder SysfsReader::decoder(const std::string& name, const std::string& path) c
     if (decoder.kind == Decoder::Kind::root) {
         decoder.volatile_capable = sysfs_.flag(path + "/cap_ram");
         decoder.pmem_capable = sysfs_.flag(path + "/cap_pmem");
+        decoder.mem_capable = sysfs_.flag(path + "/cap_type3");
         decoder.accelmem_capable = sysfs_.flag(path + "/cap_type2");
     }
     if (decoder.kind == Decoder::Kind::endpoint) {
@@ -169,16 +170,32 @@ Decoder SysfsReader::decoder(const std::string& name, const std::string& path) c
         }
         return decoder;
     }
-    std::string ids = sysfs_.text(path + "/target_list").value_or("");
-    while (!ids.empty() && decoder.targets.size() < kMaxTargets) {
-        const std::size_t comma = std::min(ids.find(','), ids.size());
-        const std::string dport = "dport" + ids.substr(0, comma);
-        ids.erase(0, std::min(comma + 1, ids.size()));
-        decoder.targets.push_back({sysfs_.link_name(port_path + "/" + dport).value_or(dport),
-                                   static_cast<std::uint32_t>(decoder.targets.size())});
-    }
+    decoder.targets = targets(path, port_path);
     decoder.declared_targets = static_cast<std::uint32_t>(decoder.targets.size());
     return decoder;
+}
+
+// A target list holds the numbers of dports of the same port, in order of their positions.
+std::vector<DecoderTarget> SysfsReader::targets(const std::string& path,
+                                                const std::string& port_path) const {
+    std::vector<DecoderTarget> targets;
+    std::string ids = sysfs_.text(path + "/target_list").value_or("");
+    while (!ids.empty() && targets.size() < kMaxTargets) {
+        const std::size_t comma = std::min(ids.find(','), ids.size());
+        const std::string dport = "dport" + ids.substr(0, comma);
+        const std::string dport_path = port_path + "/" + dport;
+        ids.erase(0, std::min(comma + 1, ids.size()));
+        DecoderTarget target;
+        target.target = sysfs_.link_name(dport_path).value_or(dport);
+        target.position = static_cast<std::uint32_t>(targets.size());
+        for (const char* const other : {"/firmware_node", "/physical_node"}) {
+            if (target.alias.empty()) {
+                target.alias = sysfs_.link_name(dport_path + other).value_or("");
+            }
+        }
+        targets.push_back(std::move(target));
+    }
+    return targets;
 }
 
 Region SysfsReader::region(const std::string& name, const std::string& path) const {

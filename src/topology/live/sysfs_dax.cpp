@@ -95,6 +95,7 @@ DaxDevice SysfsReader::dax_device(const std::string& name, const std::string& pa
             device.numa_node = sysfs_.node(holder + "/numa_node");
         }
     }
+    device.ranges = dax_ranges(path);
     device.resource = dax_resource(device);
     if (const std::optional<std::string> numbers = sysfs_.text(path + "/dev")) {
         const std::size_t colon = std::min(numbers->find(':'), numbers->size());
@@ -125,13 +126,30 @@ DaxMode SysfsReader::dax_mode(const std::string& name, const std::string& path) 
     return DaxMode::unknown;
 }
 
+// All mappings, or none when one of them cannot be seen.
+std::vector<PhysicalRange> SysfsReader::dax_ranges(const std::string& path) const {
+    std::vector<PhysicalRange> ranges;
+    for (const std::string& name : sysfs_.list(path)) {
+        if (!numbered(name, "mapping")) {
+            continue;
+        }
+        const auto start = sysfs_.nonzero(path + "/" + name + "/start");
+        const auto end = sysfs_.nonzero(path + "/" + name + "/end");
+        if (!start || !end || *end < *start) {
+            return {};
+        }
+        ranges.push_back({*start, *end});
+    }
+    return ranges;
+}
+
 // Absent when the kernel shows 0, which is what it shows to readers without rights.
 std::optional<std::uint64_t> SysfsReader::dax_resource(const DaxDevice& device) const {
     if (const auto own = sysfs_.nonzero(device.sysfs_path + "/resource")) {
         return own;
     }
-    if (const auto start = sysfs_.nonzero(device.sysfs_path + "/mapping0/start")) {
-        return start;
+    if (!device.ranges.empty()) {
+        return device.ranges.front().start;
     }
     // The object above starts at another address when it holds several devices; equal sizes say
     // that it holds this one alone.

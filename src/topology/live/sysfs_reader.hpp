@@ -42,11 +42,13 @@ class SysfsReader {
     NumaNode node(std::uint32_t id, const std::vector<std::uint32_t>& online) const;
     DaxDevice dax_device(const std::string& name, const std::string& path) const;
     DaxMode dax_mode(const std::string& name, const std::string& path) const;
+    std::vector<PhysicalRange> dax_ranges(const std::string& path) const;
     std::optional<std::uint64_t> dax_resource(const DaxDevice& device) const;
 
     Memdev memdev(const std::string& name, const std::string& path) const;
     Port port(const std::string& name, const std::string& path, Port::Kind kind) const;
     Decoder decoder(const std::string& name, const std::string& path) const;
+    std::vector<DecoderTarget> targets(const std::string& path, const std::string& port_path) const;
     Region region(const std::string& name, const std::string& path) const;
     void read_extents(Region& region, const std::string& dax_region_path) const;
     std::vector<RegionMapping> mappings(const std::string& region_path) const;
