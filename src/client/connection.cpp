@@ -110,6 +110,10 @@ Result<void> Connection::say_hello(const wire::HelloRequest& hello) {
     return {};
 }
 
+bool Connection::is_ours() const noexcept {
+    return ::getpid() == owner_;
+}
+
 Error Connection::hang_up(std::string why) {
     socket_.reset();
     return Error{Errc::protocol, "the daemon broke the protocol: " + std::move(why)};
@@ -121,7 +125,7 @@ Error Connection::closed_by_peer() {
 }
 
 Result<wire::Reply> Connection::call(wire::RequestBody request, UniqueFd* descriptor) {
-    if (::getpid() != owner_) {
+    if (!is_ours()) {
         return Error{Errc::wrong_state,
                      "the connection belongs to the process that opened it; connect again after a "
                      "fork"};

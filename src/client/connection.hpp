@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <utility>
 #include <variant>
@@ -44,6 +45,12 @@ class Connection {
     // The lease board; empty when the daemon gave none, and after the first call.
     UniqueFd take_lease_board() noexcept { return std::move(lease_board_); }
 
+    // False once it was closed, by the peer or by hang_up; it stays so.
+    bool is_open() const noexcept { return static_cast<bool>(socket_); }
+
+    // False in a fork of the process that connected, which must not use it.
+    bool is_ours() const noexcept;
+
     // Asks, and waits for the answer, which is never one of failure: that becomes the Error.
     // `descriptor`: where one that comes along goes; null: none may come.
     // Errors: the daemon's; too_large, invalid_argument, malformed (the request cannot be
@@ -69,6 +76,10 @@ class Connection {
     // do not fit together or the document is over its maximum.
     Result<std::string> fetch_document(const wire::DocumentRequest& request);
 
+    // Closes the socket because an answer, though well-formed, cannot be true. The Error is of code
+    // protocol and says why.
+    Error hang_up(std::string why);
+
   private:
     Connection(UniqueFd socket, std::uint32_t timeout_ms);
 
@@ -77,8 +88,6 @@ class Connection {
     Result<wire::Reply> receive_before(std::uint64_t cookie, UniqueFd* descriptor,
                                        Timestamp deadline);
     Result<void> wait_for(short events, Timestamp deadline);
-    // Closes the socket; the Error is of code protocol and says why.
-    Error hang_up(std::string why);
     Error closed_by_peer();
 
     UniqueFd socket_;

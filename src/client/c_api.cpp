@@ -1,0 +1,478 @@
+// The C ABI: checks what C cannot, turns values over, and keeps every exception in.
+#include <algorithm>
+#include <array>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+
+#include "client/session.hpp"
+#include "client/words.hpp"
+#include "cxlpool/cxlpool.h"
+
+namespace client = cxlpool::client;
+namespace wire = cxlpool::wire;
+using cxlpool::Errc;
+using cxlpool::Error;
+using cxlpool::LeaseRef;
+using cxlpool::SpanDigest;
+
+struct cxlpool_context {
+    cxlpool_client* client = nullptr;
+    std::uint32_t id = 0;
+};
+
+struct cxlpool_client {
+    std::unique_ptr<client::Session> session;
+    std::mutex mutex;
+    std::map<cxlpool_context*, std::unique_ptr<cxlpool_context>> contexts;
+};
+
+namespace {
+
+constexpr int kOk = CXLPOOL_OK;
+constexpr const char* kDefaultSocket = CXLPOOL_RUNTIME_DIR "/engine.sock";
+
+// Not a std::string: it must also hold the news that there is no memory.
+thread_local std::array<char, 1024> last_message{};
+
+int fail(Errc code, const char* message) noexcept {
+    std::strncpy(last_message.data(), message, last_message.size() - 1);
+    return static_cast<int>(code);
+}
+int fail(const Error& error) noexcept {
+    return fail(error.code(), error.message().c_str());
+}
+int refuse_argument(const char* message) noexcept {
+    return fail(Errc::invalid_argument, message);
+}
+
+template <typename F>
+int guarded(F&& body) noexcept {
+    try {
+        return body();
+    } catch (const std::bad_alloc&) {
+        return fail(Errc::out_of_memory, "this process is out of memory");
+    } catch (...) {
+        return fail(Errc::internal, "an unexpected exception in libcxlpool");
+    }
+}
+
+// A structure of the caller's size: what this library does not know of must be zero.
+template <typename T>
+bool copy_in(const T* from, T& to) noexcept {
+    if (from == nullptr || from->struct_size < sizeof(T)) {
+        return false;
+    }
+    const auto* bytes = reinterpret_cast<const unsigned char*>(from);
+    if (std::any_of(bytes + sizeof(T), bytes + from->struct_size,
+                    [](unsigned char b) { return b != 0; })) {
+        return false;
+    }
+    std::memcpy(&to, from, sizeof(T));
+    return true;
+}
+
+template <typename T>
+bool has_room(const T* to) noexcept {
+    return to != nullptr && to->struct_size >= sizeof(T);
+}
+
+// The structure, zeros after it, and the caller's size as it was.
+template <typename T>
+void copy_out(T* to, T value) noexcept {
+    value.struct_size = to->struct_size;
+    std::memset(reinterpret_cast<unsigned char*>(to) + sizeof(T), 0, value.struct_size - sizeof(T));
+    std::memcpy(to, &value, sizeof(T));
+}
+
+constexpr const char* kNull = "a pointer is null";
+constexpr const char* kBadStruct =
+    "a structure is null, of a size that this library does not have, or asks for something that "
+    "it does not know: set struct_size to sizeof and everything else to 0 first";
+
+template <typename D>
+D digest_from(const cxlpool_digest& from) noexcept {
+    D digest;
+    std::memcpy(digest.bytes.data(), from.bytes, sizeof from.bytes);
+    return digest;
+}
+cxlpool_digest digest_to(const cxlpool::Digest256& from) noexcept {
+    cxlpool_digest digest;
+    std::memcpy(digest.bytes, from.bytes.data(), sizeof digest.bytes);
+    return digest;
+}
+LeaseRef lease_from(cxlpool_lease lease) noexcept {
+    return {lease.index, lease.generation};
+}
+cxlpool_lease lease_to(LeaseRef lease) noexcept {
+    return {lease.index, lease.generation};
+}
+
+cxlpool_hit hit_to(const wire::LookupItem& item) noexcept {
+    cxlpool_hit hit{};
+    hit.verdict = item.verdict;
+    hit.status = item.status;
+    hit.lease = lease_to(item.lease);
+    hit.segment = item.segment;
+    hit.offset_bytes = item.offset_bytes;
+    hit.length_bytes = item.length_bytes;
+    hit.digest = digest_to(item.digest);
+    return hit;
+}
+
+cxlpool_regime_plan regime_to(const wire::PlanRegime& from) noexcept {
+    return {from.prefill_tokens, from.resident_bytes, from.prefill_tokens_saved, from.bytes_saved,
+            from.reader_cost_ns};
+}
+
+std::string socket_path(const cxlpool_options& options) {
+    if (options.socket_path != nullptr) {
+        return options.socket_path;
+    }
+    const char* from_environment = ::secure_getenv("CXLPOOL_SOCKET");
+    return from_environment != nullptr ? from_environment : kDefaultSocket;
+}
+
+// In ascending order, as the protocol wants them.
+cxlpool::Result<std::vector<wire::AxisField>> axes_from(const cxlpool_axis* axes, std::size_t n) {
+    std::array<const char*, CXLPOOL_AXIS_COUNT> values{};
+    for (std::size_t i = 0; i < n; ++i) {
+        if (axes[i].axis >= CXLPOOL_AXIS_COUNT || axes[i].reserved != 0) {
+            return Error{Errc::invalid_argument,
+                         "there is no axis " + std::to_string(axes[i].axis)};
+        }
+        if (axes[i].value == nullptr || values[axes[i].axis] != nullptr) {
+            return Error{Errc::invalid_argument, "axis " + std::to_string(axes[i].axis) +
+                                                     " has no value, or two; leave it out or "
+                                                     "give it one"};
+        }
+        values[axes[i].axis] = axes[i].value;
+    }
+    std::vector<wire::AxisField> fields;
+    for (std::size_t axis = 0; axis < values.size(); ++axis) {
+        if (values[axis] != nullptr) {
+            fields.push_back({static_cast<std::uint8_t>(axis), values[axis]});
+        }
+    }
+    return fields;
+}
+
+}  // namespace
+
+int cxlpool_connect(const cxlpool_options* options, cxlpool_client** out) {
+    return guarded([&] {
+        cxlpool_options wanted{};
+        if (out == nullptr) {
+            return refuse_argument(kNull);
+        }
+        if (options != nullptr && (!copy_in(options, wanted) || wanted.reserved != 0)) {
+            return refuse_argument(kBadStruct);
+        }
+        wire::HelloRequest hello;
+        hello.tenant = wanted.tenant;
+        hello.engine_name = wanted.engine_name != nullptr ? wanted.engine_name : "";
+        const std::uint32_t timeout_ms =
+            wanted.timeout_ms != 0 ? wanted.timeout_ms : client::kDefaultTimeoutMs;
+        auto connection = client::Connection::connect(socket_path(wanted), hello, timeout_ms);
+        if (!connection) {
+            return fail(connection.error());
+        }
+        auto session =
+            client::Session::open(std::move(connection).value(), cxlpool::system_clock());
+        if (!session) {
+            return fail(session.error());
+        }
+        auto made = std::make_unique<cxlpool_client>();
+        made->session = std::move(session).value();
+        *out = made.release();
+        return kOk;
+    });
+}
+
+void cxlpool_close(cxlpool_client* client) {
+    delete client;
+}
+
+int cxlpool_get_info(const cxlpool_client* client, cxlpool_info* info) {
+    if (client == nullptr) {
+        return refuse_argument(kNull);
+    }
+    if (!has_room(info)) {
+        return refuse_argument(kBadStruct);
+    }
+    const wire::HelloReply& greeting = client->session->greeting();
+    cxlpool_info said{};
+    said.protocol_version = greeting.version;
+    said.mode = greeting.mode;
+    said.roles = greeting.roles;
+    said.max_lookup_spans = greeting.max_lookup_spans;
+    said.tenant = greeting.tenant;
+    said.max_leases = greeting.max_leases;
+    said.max_contexts = greeting.max_contexts;
+    said.lease_ttl_ms = greeting.lease_ttl_ms;
+    said.max_cell_bytes = greeting.max_cell_bytes;
+    copy_out(info, said);
+    return kOk;
+}
+
+int cxlpool_context_create(cxlpool_client* client, const cxlpool_axis* axes, size_t n,
+                           cxlpool_context** out) {
+    return guarded([&] {
+        if (client == nullptr || out == nullptr || (axes == nullptr && n > 0)) {
+            return refuse_argument(kNull);
+        }
+        auto fields = axes_from(axes, n);
+        if (!fields) {
+            return fail(fields.error());
+        }
+        auto made = std::make_unique<cxlpool_context>();
+        made->client = client;
+        const auto id = client->session->register_context(std::move(fields).value());
+        if (!id) {
+            return fail(id.error());
+        }
+        made->id = *id;
+        cxlpool_context* handle = made.get();
+        const std::lock_guard lock(client->mutex);
+        client->contexts.emplace(handle, std::move(made));
+        *out = handle;
+        return kOk;
+    });
+}
+
+int cxlpool_context_destroy(cxlpool_context* context) {
+    return guarded([&] {
+        if (context == nullptr) {
+            return kOk;
+        }
+        cxlpool_client* client = context->client;
+        const auto released = client->session->release_context(context->id);
+        if (!released && released.error().code() == Errc::wrong_state) {
+            return fail(released.error());  // a fork: the lock may be held by nobody that exists
+        }
+        {
+            const std::lock_guard lock(client->mutex);
+            client->contexts.erase(context);
+        }
+        return released ? kOk : fail(released.error());
+    });
+}
+
+int cxlpool_lookup(cxlpool_context* context, const cxlpool_digest* spans, size_t n,
+                   cxlpool_hit* out) {
+    return guarded([&] {
+        if (context == nullptr || (n > 0 && (spans == nullptr || out == nullptr))) {
+            return refuse_argument(kNull);
+        }
+        std::vector<SpanDigest> wanted;
+        wanted.reserve(n);
+        for (std::size_t i = 0; i < n; ++i) {
+            wanted.push_back(digest_from<SpanDigest>(spans[i]));
+        }
+        const auto items = context->client->session->lookup(context->id, wanted);
+        if (!items) {
+            return fail(items.error());
+        }
+        std::transform(items->begin(), items->end(), out, hit_to);
+        return kOk;
+    });
+}
+
+int cxlpool_attend(cxlpool_client* client, const cxlpool_hit* hit, const void** data) {
+    return guarded([&] {
+        if (client == nullptr || hit == nullptr || data == nullptr) {
+            return refuse_argument(kNull);
+        }
+        if (hit->verdict != CXLPOOL_HIT_IN_PLACE) {
+            return fail(Errc::wrong_state, "only a hit/in_place can be attended where it is");
+        }
+        wire::LookupItem item;
+        item.lease = lease_from(hit->lease);
+        item.segment = hit->segment;
+        item.offset_bytes = hit->offset_bytes;
+        item.length_bytes = hit->length_bytes;
+        const auto bytes = client->session->attend(item);
+        if (!bytes) {
+            return fail(bytes.error());
+        }
+        *data = *bytes;
+        return kOk;
+    });
+}
+
+int cxlpool_lease_live(const cxlpool_client* client, cxlpool_lease lease) {
+    return client != nullptr && client->session->live(lease_from(lease)) ? 1 : 0;
+}
+
+int cxlpool_renew(cxlpool_client* client, cxlpool_lease lease, uint32_t* ttl_ms) {
+    return guarded([&] {
+        if (client == nullptr) {
+            return refuse_argument(kNull);
+        }
+        const auto ttl = client->session->renew(lease_from(lease));
+        if (!ttl) {
+            return fail(ttl.error());
+        }
+        if (ttl_ms != nullptr) {
+            *ttl_ms = *ttl;
+        }
+        return kOk;
+    });
+}
+
+int cxlpool_release(cxlpool_client* client, cxlpool_lease lease) {
+    return guarded([&] {
+        if (client == nullptr) {
+            return refuse_argument(kNull);
+        }
+        const auto released = client->session->release(lease_from(lease));
+        return released ? kOk : fail(released.error());
+    });
+}
+
+int cxlpool_begin(cxlpool_context* context, const cxlpool_digest* span, uint64_t length_bytes,
+                  const char* pool, cxlpool_fill* out) {
+    return guarded([&] {
+        if (context == nullptr || span == nullptr) {
+            return refuse_argument(kNull);
+        }
+        if (!has_room(out)) {
+            return refuse_argument(kBadStruct);
+        }
+        if (length_bytes == 0) {
+            return refuse_argument("a cell has at least one byte");
+        }
+        wire::BeginRequest request;
+        request.context = context->id;
+        request.span = digest_from<SpanDigest>(*span);
+        request.length_bytes = length_bytes;
+        request.pool = pool != nullptr ? pool : "";
+        const auto begun = context->client->session->begin(std::move(request));
+        if (!begun) {
+            return fail(begun.error());
+        }
+        cxlpool_fill fill{};
+        fill.lease = lease_to(begun->grant.lease);
+        fill.segment = begun->grant.segment;
+        fill.offset_bytes = begun->grant.offset_bytes;
+        fill.length_bytes = begun->grant.length_bytes;
+        fill.data = begun->data;
+        copy_out(out, fill);
+        return kOk;
+    });
+}
+
+int cxlpool_seal(cxlpool_client* client, cxlpool_fill* fill, cxlpool_digest* digest) {
+    return guarded([&] {
+        if (client == nullptr) {
+            return refuse_argument(kNull);
+        }
+        if (!has_room(fill)) {
+            return refuse_argument(kBadStruct);
+        }
+        if (fill->data == nullptr) {
+            return fail(Errc::wrong_state, "nothing is being filled: begin first");
+        }
+        const auto sealed = client->session->seal(lease_from(fill->lease));
+        if (!sealed) {
+            return fail(sealed.error());
+        }
+        fill->data = nullptr;
+        if (digest != nullptr) {
+            *digest = digest_to(*sealed);
+        }
+        return kOk;
+    });
+}
+
+int cxlpool_share(cxlpool_context* context, const cxlpool_digest* span, int scope,
+                  const uint64_t* allow, size_t n) {
+    return guarded([&] {
+        if (context == nullptr || span == nullptr || (n > 0 && allow == nullptr)) {
+            return refuse_argument(kNull);
+        }
+        if (scope < CXLPOOL_SCOPE_AGENT || scope > CXLPOOL_SCOPE_FLEET) {
+            return refuse_argument("there is no such scope: agent 0, tenant 1, fleet 2");
+        }
+        if (n > wire::kMaxAllowList) {
+            return fail(Errc::too_large, "an allow-list names at most 64 tenants");
+        }
+        wire::ShareRequest request;
+        request.context = context->id;
+        request.span = digest_from<SpanDigest>(*span);
+        request.scope = static_cast<std::uint8_t>(scope);
+        if (n > 0) {
+            request.allow_list.assign(allow, allow + n);
+        }
+        const auto shared = context->client->session->share(std::move(request));
+        return shared ? kOk : fail(shared.error());
+    });
+}
+
+int cxlpool_segment_fd(cxlpool_client* client, uint32_t segment, int access, int* fd) {
+    return guarded([&] {
+        if (client == nullptr || fd == nullptr) {
+            return refuse_argument(kNull);
+        }
+        if (access != CXLPOOL_ACCESS_READ && access != CXLPOOL_ACCESS_WRITE) {
+            return refuse_argument("there is no such access: read 0, write 1");
+        }
+        auto opened = client->session->open_segment(segment, static_cast<wire::MapAccess>(access));
+        if (!opened) {
+            return fail(opened.error());
+        }
+        *fd = opened->release();
+        return kOk;
+    });
+}
+
+int cxlpool_plan_fleet(cxlpool_client* client, const cxlpool_fleet_question* question,
+                       cxlpool_fleet_plan* plan) {
+    return guarded([&] {
+        cxlpool_fleet_question asked{};
+        if (client == nullptr) {
+            return refuse_argument(kNull);
+        }
+        if (!copy_in(question, asked) || !has_room(plan)) {
+            return refuse_argument(kBadStruct);
+        }
+        const auto reply = client->session->plan_fleet({asked.tenants, asked.hosts, asked.tokens,
+                                                        asked.bytes, asked.recompute_ns_per_token,
+                                                        asked.pool != nullptr ? asked.pool : ""});
+        if (!reply) {
+            return fail(reply.error());
+        }
+        cxlpool_fleet_plan said{};
+        said.holds = reply->holds;
+        said.advice = reply->advice;
+        said.hosts = reply->hosts;
+        said.attending_hosts = reply->attending_hosts;
+        said.regimes[CXLPOOL_REGIME_PRIVATE] = regime_to(reply->private_copies);
+        said.regimes[CXLPOOL_REGIME_COPY_ONLY] = regime_to(reply->copy_only);
+        said.regimes[CXLPOOL_REGIME_COHERENT] = regime_to(reply->coherent);
+        said.full_pass_ns = reply->full_pass_ns;
+        said.full_pass_shared_ns = reply->full_pass_shared_ns;
+        copy_out(plan, said);
+        return kOk;
+    });
+}
+
+const char* cxlpool_strerror(int code) {
+    return client::describe(code);
+}
+
+const char* cxlpool_last_message(void) {
+    return last_message.data();
+}
+
+const char* cxlpool_verdict_name(uint32_t verdict) {
+    return client::verdict_name(verdict);
+}
+
+const char* cxlpool_version(void) {
+    return CXLPOOL_VERSION;
+}

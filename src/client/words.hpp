@@ -1,0 +1,14 @@
+// Codes and verdicts of the public header in words.
+#pragma once
+
+#include <cstdint>
+
+namespace cxlpool::client {
+
+// A few words about an error code; "unknown error" for any other number.
+const char* describe(int code) noexcept;
+
+// The word of a verdict, as everywhere in cxlpool; "unknown" for any other number.
+const char* verdict_name(std::uint32_t verdict) noexcept;
+
+}  // namespace cxlpool::client
