@@ -24,7 +24,7 @@ struct Finding {
     enum class Severity : std::uint8_t { info, warning, error };
     Severity severity = Severity::warning;
     std::string code;     // "region_not_committed"
-    std::string subject;  // "region0", or a file
+    std::string subject;  // "region0"; "mem0, mem1" for several; or a file
     std::string message;  // what was found, with the numbers
     std::string next;     // what to type or change; may be empty
     bool operator==(const Finding&) const = default;
