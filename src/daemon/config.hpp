@@ -16,6 +16,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "daemon/config_names.hpp"
 #include "domain/gate.hpp"
 #include "domain/tier.hpp"
 #include "memory/provider.hpp"
@@ -41,8 +42,6 @@ struct PoolConfig {
     std::string region;
     std::string sysfs_path;
     bool allow_cooperative = false;
-    std::string
-        allow_cooperative_key;  // what to write to override: "pool.allow_cooperative = true"
 
     // declarations
     std::optional<std::uint32_t> hosts;
@@ -60,7 +59,7 @@ struct TenantConfig {
 struct SocketConfig {
     std::string path;
     mode_t mode = 0660;
-    std::string group;  // name or number; empty: unchanged
+    std::string group;  // for resolve_group; empty: unchanged
 };
 
 struct Config {
@@ -80,11 +79,12 @@ struct Config {
 
 // Keys: see cxlpoold.toml(5). Errors: malformed (not TOML), tenancy_unset ("tenancy mode not
 // configured"), unknown_word (key, role, provider, share kind, mode), invalid_argument (a value
-// out of range, a tenant or pool twice, a grant for a tenant that is not declared, uid 65534, no
-// pool, no grant), overflow.
+// out of range or of the wrong type, a tenant or pool twice, a grant for a tenant that is not
+// declared, uid 65534, no pool, no grant), overflow, too_large.
 Result<Config> parse_config(std::string_view file_name, std::string_view text);
 
-// Reads at most 1 MiB. Errors: those of parse_config, io.
+// Reads at most 1 MiB. Errors: those of parse_config, invalid_argument (everybody may write the
+// file), io.
 Result<Config> read_config(const std::string& path);
 
 }  // namespace cxlpool

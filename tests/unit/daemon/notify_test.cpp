@@ -1,0 +1,117 @@
+#include "daemon/notify.hpp"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/unique_fd.hpp"
+
+namespace cxlpool::notify {
+namespace {
+
+// A service manager's end, at an abstract address.
+class NotifyTest : public ::testing::Test {
+  protected:
+    void SetUp() override {
+        const std::string name = "cxlpool-notify-test-" + std::to_string(::getpid());
+        sockaddr_un address{};
+        address.sun_family = AF_UNIX;
+        std::memcpy(address.sun_path + 1, name.data(), name.size());
+        manager_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        ASSERT_EQ(::bind(manager_.get(), reinterpret_cast<sockaddr*>(&address),
+                         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())),
+                  0);
+        ::setenv("NOTIFY_SOCKET", ("@" + name).c_str(), 1);
+    }
+    void TearDown() override {
+        for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) {
+            ::unsetenv(variable);
+        }
+    }
+
+    std::string received() {
+        char text[4096];
+        const ssize_t size = ::recv(manager_.get(), text, sizeof text, 0);
+        return size < 0 ? "nothing" : std::string(text, static_cast<std::size_t>(size));
+    }
+
+  private:
+    UniqueFd manager_;
+};
+
+TEST_F(NotifyTest, Ready) {
+    ready("serving 1 pool");
+    EXPECT_EQ(received(), "READY=1\nSTATUS=serving 1 pool");
+    EXPECT_EQ(received(), "nothing");
+}
+
+TEST_F(NotifyTest, Status) {
+    status("scrubbing 3 of 7 segments");
+    EXPECT_EQ(received(), "STATUS=scrubbing 3 of 7 segments");
+}
+
+TEST_F(NotifyTest, AStatusIsOneAssignmentWhateverIsInIt) {
+    status("a\nREADY=1\nMAINPID=1");
+    EXPECT_EQ(received(), "STATUS=a READY=1 MAINPID=1");
+    ready("b\nWATCHDOG=trigger");
+    EXPECT_EQ(received(), "READY=1\nSTATUS=b WATCHDOG=trigger");
+}
+
+TEST_F(NotifyTest, Stopping) {
+    stopping();
+    EXPECT_EQ(received(), "STOPPING=1\nSTATUS=stopping");
+}
+
+TEST_F(NotifyTest, Watchdog) {
+    watchdog();
+    EXPECT_EQ(received(), "WATCHDOG=1");
+}
+
+TEST_F(NotifyTest, ExtendTimeout) {
+    extend_timeout(std::chrono::seconds(30));
+    EXPECT_EQ(received(), "EXTEND_TIMEOUT_USEC=30000000");
+    extend_timeout(std::chrono::milliseconds(-5));
+    EXPECT_EQ(received(), "EXTEND_TIMEOUT_USEC=0");
+}
+
+TEST_F(NotifyTest, WithoutAServiceManagerNothingHappens) {
+    ::unsetenv("NOTIFY_SOCKET");
+    ready("x");
+    status("x");
+    stopping();
+    watchdog();
+    extend_timeout(std::chrono::seconds(1));
+    EXPECT_EQ(received(), "nothing");
+}
+
+TEST_F(NotifyTest, AServiceManagerThatIsGoneDoesNoHarm) {
+    ::setenv("NOTIFY_SOCKET", "/nonexistent/notify", 1);
+    ready("x");
+    EXPECT_EQ(received(), "nothing");
+}
+
+TEST_F(NotifyTest, TheWatchdogIntervalIsTheServiceManagers) {
+    EXPECT_FALSE(watchdog_interval());
+    ::setenv("WATCHDOG_USEC", "20000000", 1);
+    EXPECT_EQ(watchdog_interval(), std::chrono::seconds(20));
+    ::setenv("WATCHDOG_PID", std::to_string(::getpid()).c_str(), 1);
+    EXPECT_EQ(watchdog_interval(), std::chrono::seconds(20));
+    ::setenv("WATCHDOG_PID", "1", 1);
+    EXPECT_FALSE(watchdog_interval()) << "meant for another process";
+    ::unsetenv("WATCHDOG_PID");
+    ::setenv("WATCHDOG_USEC", "nonsense", 1);
+    EXPECT_FALSE(watchdog_interval());
+    ::setenv("WATCHDOG_USEC", "1000", 1);
+    EXPECT_FALSE(watchdog_interval()) << "too often to ping twice as often";
+    ::setenv("WATCHDOG_USEC", "18446744073709551000", 1);
+    EXPECT_EQ(watchdog_interval(), std::chrono::hours(24));
+}
+
+}  // namespace
+}  // namespace cxlpool::notify
