@@ -275,7 +275,7 @@ const std::vector<Row> kRows = {
     // Not TOML.
     {"broken", 5, "capacity = ", Errc::malformed, "F:5:12", "not TOML"},
     {"twice", 5, "name = \"again\"", Errc::malformed, "F:5:8", "not TOML"},
-    {"nul", 5, std::string("capacity = \"1\0GiB\"", 18), Errc::malformed, "F:5:8", "not TOML"},
+    {"nul", 5, std::string("capacity = \"1\0GiB\"", 18), Errc::malformed, "F:5:14", "not TOML"},
     {"bad_utf8", 3, "name = \"\xff\"", Errc::malformed, "F:3:8", "not TOML"},
 
     // Unknown keys, everywhere.
