@@ -6,6 +6,7 @@
 
 #include "base/check.hpp"
 #include "memory/provider.hpp"
+#include "server/audit.hpp"
 #include "server/listener.hpp"
 #include "wire/socket.hpp"
 
@@ -179,6 +180,7 @@ void Server::admit(Door door, UniqueFd socket) {
         if (identity) {
             session->identity = std::move(*identity);
         } else {
+            audit_refused_identity(*peer, "no grant names this user");
             session->refusal = identity.error();
         }
     }
