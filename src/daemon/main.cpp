@@ -1,0 +1,285 @@
+// cxlpoold: wiring.
+#include <fcntl.h>
+#include <spdlog/spdlog.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+
+#include <boost/program_options.hpp>
+#include <cerrno>
+#include <csignal>
+#include <iostream>
+
+#include "daemon/config.hpp"
+#include "daemon/logging.hpp"
+#include "daemon/notify.hpp"
+#include "daemon/pools.hpp"
+#include "daemon/tenancy_stamp.hpp"
+#include "server/listener.hpp"
+#include "server/server.hpp"
+#include "topology/live/live.hpp"
+#include "topology/rules.hpp"
+
+namespace cxlpool {
+namespace {
+
+constexpr int kFailed = 1;
+constexpr int kUsage = 2;
+
+struct CommandLine {
+    std::string config = "/etc/cxlpool/cxlpoold.toml";
+    bool check = false;
+};
+
+// What the operator wrote is wrong: exit status 2. The machine is: 1.
+int exit_status_of(const Error& error) {
+    switch (error.code()) {
+        case Errc::malformed:
+        case Errc::unknown_word:
+        case Errc::invalid_argument:
+        case Errc::overflow:
+        case Errc::too_large:
+        case Errc::tenancy_unset:
+        case Errc::tenancy_mismatch:
+        case Errc::cooperative_refused:
+        case Errc::already_exists:
+            return kUsage;
+        default:
+            return kFailed;
+    }
+}
+
+int fail(const Error& error, int status) {
+    std::cerr << "cxlpoold: " << error.message() << "\n";
+    return status;
+}
+
+int fail(const Error& error) {
+    return fail(error, exit_status_of(error));
+}
+
+// The descriptor of SIGTERM, SIGINT and SIGHUP, which are blocked in every thread from here on.
+Result<UniqueFd> take_signals() {
+    sigset_t signals;
+    ::sigemptyset(&signals);
+    for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
+        ::sigaddset(&signals, signal);
+    }
+    ::signal(SIGPIPE, SIG_IGN);
+    if (::pthread_sigmask(SIG_BLOCK, &signals, nullptr) != 0) {
+        return os_error("blocking signals", errno);
+    }
+    UniqueFd fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!fd) {
+        return os_error("making a signalfd", errno);
+    }
+    return fd;
+}
+
+// Segments and connections take a descriptor each.
+void raise_descriptor_limit() {
+    rlimit limit{};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+            spdlog::warn("the limit of open files stays as it is: {}", errno);
+        }
+    }
+}
+
+// Socket files that this process made, removed when it ends.
+struct OwnedPaths {
+    std::vector<std::string> paths;
+    ~OwnedPaths() {
+        for (const std::string& path : paths) {
+            ::unlink(path.c_str());
+        }
+    }
+};
+
+Result<UniqueFd> listen_on(const SocketConfig& config, OwnedPaths& owned) {
+    const std::string directory = config.path.substr(0, config.path.rfind('/'));
+    if (!directory.empty() && ::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {
+        return os_error("making '" + directory + "' for the socket", errno);
+    }
+    ListenerOptions options;
+    options.path = config.path;
+    options.mode = config.mode;
+    if (!config.group.empty()) {
+        const Result<gid_t> group = resolve_group(config.group);
+        if (!group) {
+            return group.error();
+        }
+        options.group = *group;
+    }
+    Result<UniqueFd> listener = listen_at(options);
+    if (listener) {
+        owned.paths.push_back(config.path);
+    }
+    return listener;
+}
+
+ServerOptions server_options(const Config& config) {
+    ServerOptions options;
+    options.mode = config.mode;
+    options.limits = config.limits;
+    options.worker_threads = config.worker_threads;
+    options.read_topology = [] { return read_live(); };
+    for (const TenantConfig& tenant : config.tenants) {
+        options.tenants.emplace_back(tenant.id, tenant.name);
+    }
+    return options;
+}
+
+void log_findings(const Assessment& assessment) {
+    for (const Finding& finding : assessment.findings) {
+        if (finding.severity != Finding::Severity::info) {
+            spdlog::warn("topology: {} ({}): {}", finding.subject, finding.code, finding.message);
+        }
+    }
+}
+
+void on_signal(int fd, Reactor& reactor) {
+    signalfd_siginfo info{};
+    while (::read(fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
+        if (info.ssi_signo == SIGHUP) {
+            spdlog::warn("SIGHUP: this version reads its configuration at start only; restart it");
+            continue;
+        }
+        spdlog::info("signal {}: stopping", info.ssi_signo);
+        reactor.stop();
+    }
+}
+
+int serve(const Config& config, std::vector<ServedPool> pools) {
+    const Result<UniqueFd> signals = take_signals();
+    if (!signals) {
+        return fail(signals.error());
+    }
+    std::string why_not;
+    const Result<std::unique_ptr<Reactor>> reactor = make_reactor(config.reactor, &why_not);
+    if (!reactor) {
+        return fail(reactor.error(), kFailed);
+    }
+    if (!why_not.empty()) {
+        spdlog::warn("{}; going on with poll", why_not);
+    }
+    Result<PassedSockets> sockets = take_passed_sockets();
+    if (!sockets) {
+        return fail(sockets.error());
+    }
+    OwnedPaths owned;
+    for (const auto& [socket, wanted] :
+         {std::pair{&sockets->engine, &config.engine}, std::pair{&sockets->admin, &config.admin}}) {
+        if (!*socket) {
+            Result<UniqueFd> made = listen_on(*wanted, owned);
+            if (!made) {
+                return fail(made.error());
+            }
+            *socket = std::move(made).value();
+        }
+    }
+    for (const ServedPool& served : pools) {
+        spdlog::info("pool '{}': {} bytes, provider {}, isolation {}", served.pool->name(),
+                     served.pool->usage().capacity_bytes, served.pool->traits().kind,
+                     to_word(served.pool->traits().isolation));
+    }
+    Result<std::unique_ptr<Server>> server =
+        Server::create(**reactor, system_clock(), Authorizer(config.grants), server_options(config),
+                       std::move(pools));
+    if (!server) {
+        return fail(server.error());
+    }
+    const int signal_fd = signals->get();
+    Reactor& loop = **reactor;
+    CXLPOOL_CHECK(signal_fd >= 0);
+    if (Result<void> added = loop.add(signal_fd, Reactor::readable,
+                                      [signal_fd, &loop] { on_signal(signal_fd, loop); });
+        !added) {
+        return fail(added.error(), kFailed);
+    }
+    if (Result<void> serving =
+            (*server)->serve(std::move(sockets->engine), std::move(sockets->admin));
+        !serving) {
+        return fail(serving.error(), kFailed);
+    }
+    if (const auto interval = notify::watchdog_interval()) {
+        if (Result<void> armed = loop.every(*interval / 2, [] { notify::watchdog(); }); !armed) {
+            return fail(armed.error(), kFailed);
+        }
+    }
+    notify::ready("serving " + std::to_string(config.pools.size()) + " pool(s), tenancy " +
+                  std::string(to_word(config.mode)));
+    spdlog::info("ready: tenancy {}, reactor {}", to_word(config.mode), loop.kind());
+    const Result<void> ended = loop.run();
+    notify::stopping();
+    (*server)->shut_down();
+    spdlog::info("stopped");
+    return ended ? 0 : fail(ended.error(), kFailed);
+}
+
+int run(const CommandLine& command) {
+    const Result<Config> config = read_config(command.config);
+    if (!config) {
+        return fail(config.error());
+    }
+    start_logging(config->log_level);
+    const Result<Topology> topology = read_live();
+    if (!topology) {
+        return fail(topology.error(), kFailed);
+    }
+    const Assessment assessment = assess(*topology);
+    const Result<std::vector<PoolPlan>> plans = plan_pools(*config, *topology, assessment);
+    if (!plans) {
+        return fail(plans.error());
+    }
+    if (command.check) {
+        std::cout << command.config << ": ok, " << plans->size() << " pool(s), tenancy "
+                  << to_word(config->mode) << "\n";
+        return 0;
+    }
+    log_findings(assessment);
+    if (const Result<void> stamped = stamp_tenancy(config->state_directory, config->mode);
+        !stamped) {
+        return fail(stamped.error());
+    }
+    raise_descriptor_limit();
+    Result<std::vector<ServedPool>> pools = open_pools(*plans);
+    if (!pools) {
+        return fail(pools.error());
+    }
+    return serve(*config, std::move(*pools));
+}
+
+}  // namespace
+}  // namespace cxlpool
+
+int main(int argc, char** argv) {
+    namespace po = boost::program_options;
+    cxlpool::CommandLine command;
+    po::options_description options("Options");
+    options.add_options()("config", po::value(&command.config)->value_name("FILE"),
+                          "configuration file; default /etc/cxlpool/cxlpoold.toml")(
+        "check", po::bool_switch(&command.check),
+        "check the configuration against this machine and exit; nothing is opened or started")(
+        "version", "print the version and exit")("help,h", "print this help and exit");
+    try {
+        po::variables_map seen;
+        po::store(po::command_line_parser(argc, argv).options(options).positional({}).run(), seen);
+        po::notify(seen);
+        if (seen.count("help") != 0) {
+            std::cout << "usage: cxlpoold [--config FILE] [--check]\n\n"
+                         "Owns the CXL memory pools of this host and serves them to engines.\n\n"
+                      << options << "\nSee cxlpoold(8) and cxlpoold.toml(5).\n";
+            return 0;
+        }
+        if (seen.count("version") != 0) {
+            std::cout << "cxlpoold " CXLPOOL_VERSION "\n";
+            return 0;
+        }
+    } catch (const po::error& error) {
+        std::cerr << "cxlpoold: " << error.what() << "; see cxlpoold --help\n";
+        return cxlpool::kUsage;
+    }
+    return cxlpool::run(command);
+}

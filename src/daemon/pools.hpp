@@ -1,0 +1,33 @@
+// From configured pools and the machine's topology to pools that can be served.
+//
+// Responsible for: finding the device of each pool, refusing what may not be served, and the
+// profile of each with the evidence of every field. Invariants: either every configured pool can
+// be served or none is opened; a cooperative pool in tenancy multi needs the override by name.
+#pragma once
+
+#include <vector>
+
+#include "base/result.hpp"
+#include "daemon/config.hpp"
+#include "server/server.hpp"
+#include "topology/rules.hpp"
+#include "topology/topology.hpp"
+
+namespace cxlpool {
+
+// What a configured pool turned out to be, before anything is opened.
+struct PoolPlan {
+    PoolConfig config;
+    Profile profile;
+    std::string device_path;  // devdax only
+};
+
+// Errors: not_found, invalid_argument (a declaration that contradicts what is observed; several
+// matches), cooperative_refused (names the line and the key that overrides it).
+Result<std::vector<PoolPlan>> plan_pools(const Config& config, const Topology& topology,
+                                         const Assessment& assessment);
+
+// Opens them all. Errors: those of the providers.
+Result<std::vector<ServedPool>> open_pools(const std::vector<PoolPlan>& plans);
+
+}  // namespace cxlpool
