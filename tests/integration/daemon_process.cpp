@@ -1,0 +1,186 @@
+#include "daemon_process.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace cxlpool::testing {
+namespace {
+
+std::string slurp(const std::string& path) {
+    std::ifstream in(path);
+    std::ostringstream out;
+    out << in.rdbuf();
+    return out.str();
+}
+
+// In the child: stderr and stdout to the file, then the program.
+[[noreturn]] void become(const std::vector<std::string>& arguments, const std::string& log) {
+    const int fd = ::open(log.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    ::dup2(fd, STDOUT_FILENO);
+    ::dup2(fd, STDERR_FILENO);
+    std::vector<char*> argv;
+    argv.reserve(arguments.size() + 1);
+    for (const std::string& argument : arguments) {
+        argv.push_back(const_cast<char*>(argument.c_str()));
+    }
+    argv.push_back(nullptr);
+    ::execv(argv[0], argv.data());
+    ::_exit(127);
+}
+
+int exit_status(int wait_status) {
+    return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
+}
+
+}  // namespace
+
+std::string program(const char* variable) {
+    const char* path = std::getenv(variable);
+    EXPECT_NE(path, nullptr) << variable << " is not set: run this through meson test";
+    return path == nullptr ? "" : path;
+}
+
+TempDir::TempDir() {
+    const char* base = std::getenv("TMPDIR");
+    std::string name = std::string(base == nullptr ? "/tmp" : base) + "/cxlpool-test-XXXXXX";
+    if (::mkdtemp(name.data()) != nullptr) {
+        path_ = name;
+        // Engines of other users reach the socket through it.
+        ::chmod(path_.c_str(), 0755);
+    }
+    EXPECT_FALSE(path_.empty()) << "no directory could be made from " << name;
+}
+
+TempDir::~TempDir() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+}
+
+std::string basic_config(const std::string& directory, const std::string& mode,
+                         const std::string& extra) {
+    const std::string uid = std::to_string(::getuid());
+    return "tenancy = \"" + mode + "\"\nstate_directory = \"" + directory +
+           "/state\"\n[listen]\nengine = \"" + directory + "/run/engine.sock\"\nadmin = \"" +
+           directory +
+           "/run/admin.sock\"\n"
+           "[[pool]]\nname = \"embedded\"\nprovider = \"memfd\"\ncapacity = \"64MiB\"\n"
+           "private_segment = \"1MiB\"\n"
+           "[[tenant]]\nid = 1\nname = \"alpha\"\n[[tenant]]\nid = 2\nname = \"beta\"\n"
+           "[[grant]]\nuid = " +
+           uid +
+           "\ntenants = [1, 2]\n"
+           "roles = [\"engine\", \"adjudicator\", \"inspector\", \"admin\"]\n" +
+           extra;
+}
+
+DaemonProcess::DaemonProcess() {
+    notify_ = UniqueFd(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = dir_.path() + "/notify";
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    EXPECT_EQ(::bind(notify_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              0);
+}
+
+DaemonProcess::~DaemonProcess() {
+    if (running()) {
+        stop(SIGKILL);
+    }
+}
+
+bool DaemonProcess::start(const std::string& config) {
+    const std::string file = dir_.path() + "/cxlpoold.toml";
+    std::ofstream(file) << config;
+    const std::string log = dir_.path() + "/log";
+    const std::string notify = dir_.path() + "/notify";
+    const std::vector<std::string> arguments{program("CXLPOOLD"), "--config", file};
+    pid_ = ::fork();
+    if (pid_ == 0) {
+        ::setenv("NOTIFY_SOCKET", notify.c_str(), 1);
+        ::unsetenv("JOURNAL_STREAM");
+        become(arguments, log);
+    }
+    // Whichever comes first: a word on the notify socket, or the end of the process.
+    for (;;) {
+        pollfd ready{notify_.get(), POLLIN, 0};
+        if (::poll(&ready, 1, 50) > 0) {
+            char text[512] = {};
+            const ssize_t size = ::recv(notify_.get(), text, sizeof text - 1, 0);
+            if (size > 0 && std::strstr(text, "READY=1") != nullptr) {
+                return true;
+            }
+        }
+        int status = 0;
+        if (::waitpid(pid_, &status, WNOHANG) == pid_) {
+            pid_ = 0;
+            ended_ = Ended{exit_status(status), slurp(log)};
+            return false;
+        }
+    }
+}
+
+Ended DaemonProcess::stop(int signal) {
+    ::kill(pid_, signal);
+    int status = 0;
+    ::waitpid(pid_, &status, 0);
+    pid_ = 0;
+    return Ended{exit_status(status), log()};
+}
+
+std::string DaemonProcess::log() const {
+    return slurp(dir_.path() + "/log");
+}
+
+Result<client::Connection> DaemonProcess::engine(std::uint64_t tenant, std::uint32_t timeout_ms) {
+    wire::HelloRequest hello;
+    hello.tenant = tenant;
+    hello.engine_name = "test-engine";
+    return client::Connection::connect(engine_socket(), hello, timeout_ms);
+}
+
+Result<client::Connection> DaemonProcess::admin() {
+    wire::HelloRequest hello;
+    hello.engine_name = "test-operator";
+    return client::Connection::connect(admin_socket(), hello);
+}
+
+std::size_t DaemonProcess::descriptor_count() const {
+    const std::filesystem::path fds = "/proc/" + std::to_string(pid_) + "/fd";
+    return static_cast<std::size_t>(std::distance(std::filesystem::directory_iterator(fds), {}));
+}
+
+std::uint64_t DaemonProcess::resident_bytes() const {
+    std::istringstream in(slurp("/proc/" + std::to_string(pid_) + "/statm"));
+    std::uint64_t total = 0;
+    std::uint64_t resident = 0;
+    in >> total >> resident;
+    return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+Ended run_program(const std::vector<std::string>& arguments) {
+    const TempDir dir;
+    const std::string log = dir.path() + "/log";
+    const pid_t child = ::fork();
+    if (child == 0) {
+        become(arguments, log);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return Ended{exit_status(status), slurp(log)};
+}
+
+}  // namespace cxlpool::testing

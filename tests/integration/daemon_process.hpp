@@ -1,0 +1,79 @@
+// A real cxlpoold in a directory of its own.
+//
+// Responsible for: writing its configuration, starting it, waiting until it says READY=1 on its
+// notify socket (no polling), stopping it, and what the kernel says about it (descriptors,
+// resident memory). Invariant: no process and no file is left behind.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/unique_fd.hpp"
+#include "client/connection.hpp"
+
+namespace cxlpool::testing {
+
+// The path of a program that the build made; set by the test's environment.
+std::string program(const char* variable);
+
+class TempDir {
+  public:
+    TempDir();
+    ~TempDir();
+    TempDir(const TempDir&) = delete;
+    TempDir& operator=(const TempDir&) = delete;
+    const std::string& path() const noexcept { return path_; }
+
+  private:
+    std::string path_;
+};
+
+struct Ended {
+    int status = -1;  // exit status; 128 + signal
+    std::string err;  // what it wrote to stderr
+};
+
+// The part of a configuration that every test has; `extra` follows it.
+std::string basic_config(const std::string& directory, const std::string& mode = "multi",
+                         const std::string& extra = "");
+
+class DaemonProcess {
+  public:
+    DaemonProcess();
+    ~DaemonProcess();
+
+    const std::string& directory() const noexcept { return dir_.path(); }
+    std::string engine_socket() const { return dir_.path() + "/run/engine.sock"; }
+    std::string admin_socket() const { return dir_.path() + "/run/admin.sock"; }
+
+    // Writes `config` and starts; true when it became ready, false when it ended instead.
+    bool start(const std::string& config);
+    bool running() const noexcept { return pid_ > 0; }
+    pid_t pid() const noexcept { return pid_; }
+    Ended stop(int signal);
+    // After start() returned false.
+    const Ended& ended() const noexcept { return ended_; }
+
+    Result<client::Connection> engine(std::uint64_t tenant, std::uint32_t timeout_ms = 10'000);
+    Result<client::Connection> admin();
+
+    std::size_t descriptor_count() const;
+    std::uint64_t resident_bytes() const;
+    std::string log() const;
+
+  private:
+    Ended reap();
+    TempDir dir_;
+    UniqueFd notify_;
+    pid_t pid_ = 0;
+    Ended ended_;
+};
+
+// Runs a program to its end. Errors inside the child become status 127.
+Ended run_program(const std::vector<std::string>& arguments);
+
+}  // namespace cxlpool::testing

@@ -1,0 +1,483 @@
+// What engines and operators get for what they ask, from a real daemon.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/mman.h>
+
+#include <cstring>
+
+#include "base/json_reader.hpp"
+#include "daemon_process.hpp"
+#include "domain/context.hpp"
+#include "domain/gate.hpp"
+#include "memory/digest.hpp"
+
+namespace cxlpool {
+namespace {
+
+using testing::basic_config;
+using testing::DaemonProcess;
+using namespace wire;  // NOLINT: every second word here is a message
+
+constexpr std::uint64_t kBytes = 256 * 1024;
+
+SpanDigest span_of(std::uint8_t n) {
+    SpanDigest out;
+    out.bytes.fill(n);
+    return out;
+}
+
+std::vector<AxisField> axes_of(const std::string& model) {
+    std::vector<AxisField> axes;
+    for (std::uint8_t axis = 0; axis < kAxisCount; ++axis) {
+        axes.push_back({axis, "v"});
+    }
+    axes[static_cast<std::size_t>(Axis::model)].value = model;
+    axes[static_cast<std::size_t>(Axis::weights)].value = "version:1";
+    axes[static_cast<std::size_t>(Axis::adapter)].value = "none";
+    axes[static_cast<std::size_t>(Axis::page_tokens)].value = "16";
+    return axes;
+}
+
+class Mapping {
+  public:
+    Mapping(int fd, std::size_t size, int protection) : size_(size) {
+        at_ = ::mmap(nullptr, size, protection, MAP_SHARED, fd, 0);
+    }
+    ~Mapping() {
+        if (ok()) {
+            ::munmap(at_, size_);
+        }
+    }
+    Mapping(const Mapping&) = delete;
+    Mapping& operator=(const Mapping&) = delete;
+    bool ok() const { return at_ != MAP_FAILED; }
+    std::byte* at(std::uint64_t offset) const { return static_cast<std::byte*>(at_) + offset; }
+
+  private:
+    void* at_;
+    std::size_t size_;
+};
+
+// An engine of one tenant with one context.
+struct Engine {
+    client::Connection connection;
+    std::uint32_t context = 0;
+
+    static Engine of(DaemonProcess& daemon, std::uint64_t tenant, const std::string& model = "m") {
+        Result<client::Connection> made = daemon.engine(tenant);
+        EXPECT_TRUE(made) << made.error().message();
+        Engine out{std::move(*made), 0};
+        const auto context =
+            out.connection.ask<ContextRegisterReply>(ContextRegisterRequest{axes_of(model)});
+        EXPECT_TRUE(context) << context.error().message();
+        out.context = context->context;
+        return out;
+    }
+    Result<BeginReply> begin(std::uint8_t span, std::uint64_t bytes = kBytes,
+                             const std::string& pool = "") {
+        return connection.ask<BeginReply>(BeginRequest{context, span_of(span), bytes, pool});
+    }
+    Result<MapReply> map(std::uint32_t segment, MapAccess access, UniqueFd& fd) {
+        return connection.ask<MapReply>(MapRequest{segment, access}, &fd);
+    }
+    LookupItem look(std::uint8_t span) {
+        const auto reply = connection.ask<LookupReply>(LookupRequest{context, {span_of(span)}});
+        EXPECT_TRUE(reply) << reply.error().message();
+        return reply ? reply->items[0] : LookupItem{};
+    }
+    Verdict verdict(std::uint8_t span) { return static_cast<Verdict>(look(span).verdict); }
+    Result<EmptyReply> share(std::uint8_t span, Scope scope = Scope::fleet,
+                             std::vector<std::uint64_t> allow = {}) {
+        return connection.ask<EmptyReply>(ShareRequest{
+            context, span_of(span), static_cast<std::uint8_t>(scope), std::move(allow)});
+    }
+    // A sealed cell whose bytes are all `fill`.
+    LeaseRef sealed(std::uint8_t span, std::uint8_t fill = 0x5a) {
+        const auto begun = begin(span);
+        EXPECT_TRUE(begun) << begun.error().message();
+        UniqueFd fd;
+        const auto mapped = map(begun->segment, MapAccess::write, fd);
+        EXPECT_TRUE(mapped) << mapped.error().message();
+        const Mapping memory(fd.get(), mapped->size_bytes, PROT_READ | PROT_WRITE);
+        EXPECT_TRUE(memory.ok());
+        std::memset(memory.at(begun->offset_bytes), fill, begun->length_bytes);
+        // Taken before sealing: from then on the place may be given back.
+        const ContentDigest expected =
+            digest_bytes(std::span(memory.at(begun->offset_bytes), begun->length_bytes));
+        const auto seal = connection.ask<SealReply>(SealRequest{begun->lease});
+        EXPECT_TRUE(seal) << seal.error().message();
+        EXPECT_EQ(seal->digest, expected);
+        return begun->lease;
+    }
+};
+
+class Requests : public ::testing::Test {
+  protected:
+    void start(const std::string& mode = "multi", const std::string& extra = "") {
+        ASSERT_TRUE(daemon_.start(basic_config(daemon_.directory(), mode, extra)))
+            << daemon_.ended().err;
+        Result<client::Connection> admin = daemon_.admin();
+        ASSERT_TRUE(admin) << admin.error().message();
+        admin_ = std::make_unique<client::Connection>(std::move(*admin));
+    }
+    Errc adjudicate(std::uint8_t span, Decision decision, std::uint64_t owner = 1) {
+        const auto reply =
+            admin_->ask<EmptyReply>(AdjudicateRequest{owner, span_of(span), 0, decision});
+        return reply ? Errc::ok : reply.error().code();
+    }
+    void offer(Engine& owner, std::uint8_t span) {
+        owner.sealed(span);
+        ASSERT_TRUE(owner.share(span));
+        ASSERT_EQ(adjudicate(span, Decision::trust), Errc::ok);
+    }
+    json::Value document(const DocumentRequest& request) {
+        const Result<std::string> text = admin_->fetch_document(request);
+        EXPECT_TRUE(text) << text.error().message();
+        Result<json::Value> value = json::parse("document", *text);
+        EXPECT_TRUE(value) << value.error().message();
+        return std::move(*value);
+    }
+    std::string explained(std::uint64_t requester, std::uint8_t span, const std::string& model) {
+        DocumentRequest request;
+        request.kind = Document::explain;
+        request.requester = requester;
+        request.span = span_of(span);
+        request.axes = axes_of(model);
+        return document(request).find("verdict")->string;
+    }
+
+    DaemonProcess daemon_;
+    std::unique_ptr<client::Connection> admin_;
+};
+
+TEST_F(Requests, OneCellAttendedInPlaceByTwoTenants) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    EXPECT_EQ(b.verdict(1), Verdict::miss_absent);
+    a.sealed(1);
+    EXPECT_EQ(b.verdict(1), Verdict::miss_absent);
+    ASSERT_TRUE(a.share(1));
+    EXPECT_EQ(b.verdict(1), Verdict::miss_absent);
+    EXPECT_EQ(explained(2, 1, "m"), "untrusted");
+    ASSERT_EQ(adjudicate(1, Decision::trust), Errc::ok);
+
+    const UniqueFd board = b.connection.take_lease_board();
+    ASSERT_TRUE(board);
+    const Mapping words(board.get(), 4096, PROT_READ);
+    ASSERT_TRUE(words.ok());
+    const LookupItem item = b.look(1);
+    ASSERT_EQ(static_cast<Verdict>(item.verdict), Verdict::hit_in_place);
+    EXPECT_EQ(item.length_bytes, kBytes);
+    const auto* word = reinterpret_cast<const std::uint32_t*>(words.at(item.lease.index * 4ULL));
+    EXPECT_EQ(__atomic_load_n(word, __ATOMIC_ACQUIRE), item.lease.generation);
+
+    UniqueFd fd;
+    const auto mapped = b.map(item.segment, MapAccess::read, fd);
+    ASSERT_TRUE(mapped) << mapped.error().message();
+    const Mapping memory(fd.get(), mapped->size_bytes, PROT_READ);
+    ASSERT_TRUE(memory.ok());
+    for (std::uint64_t i = 0; i < kBytes; ++i) {
+        ASSERT_EQ(*memory.at(item.offset_bytes + i), std::byte{0x5a}) << i;
+    }
+    EXPECT_EQ(item.digest, digest_bytes(std::span(memory.at(item.offset_bytes), kBytes)));
+    EXPECT_FALSE(Mapping(fd.get(), mapped->size_bytes, PROT_READ | PROT_WRITE).ok());
+    EXPECT_EQ(b.map(item.segment, MapAccess::write, fd).error().code(), Errc::not_permitted);
+
+    Engine other = Engine::of(daemon_, 2, "other");
+    EXPECT_EQ(other.verdict(1), Verdict::miss_absent);
+    EXPECT_EQ(explained(2, 1, "other"), "model_mismatch");
+
+    ASSERT_EQ(adjudicate(1, Decision::poison), Errc::ok);
+    EXPECT_NE(__atomic_load_n(word, __ATOMIC_ACQUIRE), item.lease.generation)
+        << "the board says it before the operator has the answer";
+    EXPECT_EQ(b.verdict(1), Verdict::miss_absent);
+    EXPECT_EQ(explained(2, 1, "m"), "quarantined");
+    EXPECT_EQ(b.connection.ask<RenewReply>(RenewRequest{item.lease}).error().code(), Errc::revoked);
+    EXPECT_EQ(a.verdict(1), Verdict::quarantined);
+}
+
+TEST_F(Requests, ARefusedCellAndAnAbsentOneAreTheSameBytes) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    a.sealed(1);  // scope_denied
+    a.sealed(2);
+    ASSERT_TRUE(a.share(2));  // untrusted
+    offer(a, 3);
+    ASSERT_EQ(adjudicate(3, Decision::poison), Errc::ok);  // quarantined
+    ASSERT_TRUE(a.begin(4));                               // not_sealed
+    const LookupItem absent = b.look(200);
+    for (const int number : {1, 2, 3, 4}) {
+        const auto span = static_cast<std::uint8_t>(number);
+        EXPECT_EQ(b.look(span), absent) << number;
+        const auto share = b.share(span);
+        const auto nothing = b.share(200);
+        ASSERT_FALSE(share);
+        EXPECT_EQ(share.error().code(), nothing.error().code());
+        EXPECT_EQ(share.error().message(), nothing.error().message());
+        EXPECT_TRUE(b.begin(span)) << "whether another tenant has it is nobody's business";
+    }
+}
+
+TEST_F(Requests, TheOwnerCannotChangeWhatOthersAttend) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    const auto begun = a.begin(1);
+    ASSERT_TRUE(begun);
+    UniqueFd fd;
+    const auto mapped = a.map(begun->segment, MapAccess::write, fd);
+    ASSERT_TRUE(mapped);
+    const Mapping writable(fd.get(), mapped->size_bytes, PROT_READ | PROT_WRITE);
+    std::memset(writable.at(begun->offset_bytes), 1, kBytes);
+    ASSERT_TRUE(a.connection.ask<SealReply>(SealRequest{begun->lease}));
+    EXPECT_EQ(adjudicate(1, Decision::trust), Errc::wrong_state)
+        << "its owner can still write these bytes";
+    ASSERT_TRUE(a.share(1));
+    ASSERT_EQ(adjudicate(1, Decision::trust), Errc::ok);
+    std::memset(writable.at(begun->offset_bytes), 2, kBytes);
+    const LookupItem item = b.look(1);
+    UniqueFd readable;
+    const auto seen = b.map(item.segment, MapAccess::read, readable);
+    ASSERT_TRUE(seen);
+    const Mapping memory(readable.get(), seen->size_bytes, PROT_READ);
+    for (std::uint64_t i = 0; i < kBytes; ++i) {
+        ASSERT_EQ(*memory.at(item.offset_bytes + i), std::byte{1}) << i;
+    }
+}
+
+TEST_F(Requests, AReadersDescriptorExposesOneCellAndNothingElse) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    offer(a, 1);
+    offer(a, 2);
+    const LookupItem one = b.look(1);
+    const LookupItem two = b.look(2);
+    EXPECT_NE(one.segment, two.segment);
+    UniqueFd fd;
+    const auto mapped = b.map(one.segment, MapAccess::read, fd);
+    ASSERT_TRUE(mapped);
+    EXPECT_EQ(mapped->size_bytes, kBytes);
+    EXPECT_EQ(::ftruncate(fd.get(), 0), -1);
+    std::byte byte{1};
+    EXPECT_EQ(::pwrite(fd.get(), &byte, 1, 0), -1);
+    EXPECT_EQ(::fallocate(fd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
+}
+
+TEST_F(Requests, ASegmentIsMappedOnlyUnderALiveLease) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    offer(a, 1);
+    const LookupItem item = b.look(1);
+    UniqueFd fd;
+    EXPECT_EQ(a.map(77, MapAccess::read, fd).error().code(), Errc::stale_lease);
+    ASSERT_TRUE(b.map(item.segment, MapAccess::read, fd));
+    ASSERT_TRUE(b.connection.ask<EmptyReply>(ReleaseRequest{item.lease}));
+    EXPECT_EQ(b.map(item.segment, MapAccess::read, fd).error().code(), Errc::stale_lease);
+    EXPECT_EQ(b.connection.ask<EmptyReply>(ReleaseRequest{item.lease}).error().code(),
+              Errc::stale_lease);
+}
+
+TEST_F(Requests, AFillingCellGoesWithItsConnection) {
+    start();
+    Engine again = Engine::of(daemon_, 1);
+    {
+        Engine a = Engine::of(daemon_, 1);
+        ASSERT_TRUE(a.begin(1));
+        EXPECT_EQ(again.verdict(1), Verdict::not_sealed);
+    }
+    for (int tries = 0; tries < 200 && again.verdict(1) != Verdict::miss_absent; ++tries) {
+        ::usleep(10'000);
+    }
+    EXPECT_EQ(again.verdict(1), Verdict::miss_absent);
+    EXPECT_TRUE(again.begin(1));
+}
+
+TEST_F(Requests, BytesNeverPassOn) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    // Fill the pool again and again with tenants taking turns; whatever is handed out is zero.
+    for (std::uint8_t round = 0; round < 40; ++round) {
+        Engine& engine = round % 2 == 0 ? a : b;
+        const auto begun = engine.begin(100, 8 << 20);
+        ASSERT_TRUE(begun) << begun.error().message();
+        UniqueFd fd;
+        const auto mapped = engine.map(begun->segment, MapAccess::write, fd);
+        ASSERT_TRUE(mapped);
+        const Mapping memory(fd.get(), mapped->size_bytes, PROT_READ | PROT_WRITE);
+        ASSERT_TRUE(memory.ok());
+        for (std::uint64_t i = 0; i < mapped->size_bytes; i += 512) {
+            ASSERT_EQ(*memory.at(i), std::byte{0}) << "round " << int(round) << " at " << i;
+        }
+        std::memset(memory.at(0), 0xee, mapped->size_bytes);
+        ASSERT_TRUE(engine.connection.ask<EmptyReply>(ReleaseRequest{begun->lease}));
+    }
+}
+
+TEST_F(Requests, AFullPoolIsATypedAnswerThatSaysNothingOfOthers) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    std::uint8_t cells = 0;
+    Result<BeginReply> last = a.begin(++cells, 8 << 20);
+    while (last && cells < 100) {
+        last = a.begin(++cells, 8 << 20);
+    }
+    ASSERT_FALSE(last);
+    EXPECT_EQ(last.error().code(), Errc::capacity);
+    const auto refused = b.begin(1, 8 << 20);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::capacity);
+    EXPECT_THAT(refused.error().message(), ::testing::Not(::testing::ContainsRegex("[0-9]")));
+}
+
+TEST_F(Requests, BeginAndContextRefusals) {
+    start("multi", "[limits]\ncontexts_per_connection = 2\ncell_bytes = \"1MiB\"\n");
+    Engine a = Engine::of(daemon_, 1);
+    EXPECT_EQ(a.begin(1, 0).error().code(), Errc::invalid_argument);
+    EXPECT_EQ(a.begin(0, 1).error().code(), Errc::invalid_argument) << "no span";
+    EXPECT_EQ(a.begin(1, (1 << 20) + 1).error().code(), Errc::too_large);
+    EXPECT_EQ(a.begin(1, UINT64_MAX).error().code(), Errc::too_large);
+    EXPECT_EQ(a.begin(1, 1, "nowhere").error().code(), Errc::not_found);
+    ASSERT_TRUE(a.begin(1));
+    EXPECT_EQ(a.begin(1).error().code(), Errc::already_exists);
+    client::Connection& c = a.connection;
+    EXPECT_EQ(c.call(BeginRequest{999, span_of(1), 1, ""}).error().code(), Errc::not_found);
+    EXPECT_EQ(c.call(LookupRequest{999, {span_of(1)}}).error().code(), Errc::not_found);
+    EXPECT_EQ(c.call(ShareRequest{999, span_of(1), 2, {}}).error().code(), Errc::not_found);
+    const auto incomplete = c.ask<ContextRegisterReply>(ContextRegisterRequest{{{0, "m"}}});
+    ASSERT_TRUE(incomplete) << "it may look, and is refused by the gate";
+    EXPECT_EQ(c.call(BeginRequest{incomplete->context, span_of(9), 1, ""}).error().code(),
+              Errc::key_incomplete);
+    EXPECT_EQ(c.call(ContextRegisterRequest{axes_of("x")}).error().code(), Errc::limit_exceeded);
+    ASSERT_TRUE(c.call(ContextReleaseRequest{incomplete->context}));
+    EXPECT_EQ(c.call(ContextReleaseRequest{incomplete->context}).error().code(), Errc::not_found);
+    std::vector<AxisField> named = axes_of("x");
+    named[static_cast<std::size_t>(Axis::weights)].value = "llama-70b";
+    EXPECT_EQ(c.call(ContextRegisterRequest{named}).error().code(), Errc::invalid_argument)
+        << "a name is no identity";
+    EXPECT_EQ(c.call(HelloRequest{}).error().code(), Errc::wrong_state);
+}
+
+TEST_F(Requests, LookupsAreBatchedAndEachItemHasItsOwnAnswer) {
+    start("multi", "[limits]\nleases_per_connection = 3\n");
+    Engine a = Engine::of(daemon_, 1);
+    a.sealed(1);
+    LookupRequest request;
+    request.context = a.context;
+    for (std::size_t i = 0; i < kMaxLookupSpans; ++i) {
+        request.spans.push_back(span_of(i < 5 ? 1 : 9));
+    }
+    const auto reply = a.connection.ask<LookupReply>(request);
+    ASSERT_TRUE(reply) << reply.error().message();
+    ASSERT_EQ(reply->items.size(), kMaxLookupSpans);
+    for (std::size_t i = 0; i < kMaxLookupSpans; ++i) {
+        const bool hit = i < 3;
+        EXPECT_EQ(is_hit(static_cast<Verdict>(reply->items[i].verdict)), hit) << i;
+        EXPECT_EQ(reply->items[i].status,
+                  static_cast<std::uint16_t>(i == 3 || i == 4 ? Errc::limit_exceeded : Errc::ok))
+            << i;
+    }
+}
+
+TEST_F(Requests, TheAllowListAndANarrowerScopeBind) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    offer(a, 1);
+    ASSERT_EQ(b.verdict(1), Verdict::hit_in_place);
+    ASSERT_TRUE(a.share(1, Scope::fleet, {99}));
+    EXPECT_EQ(b.verdict(1), Verdict::miss_absent);
+    ASSERT_TRUE(a.share(1, Scope::fleet, {2}));
+    EXPECT_EQ(b.verdict(1), Verdict::hit_in_place);
+    ASSERT_TRUE(a.share(1, Scope::agent));
+    EXPECT_EQ(b.verdict(1), Verdict::miss_absent);
+    EXPECT_EQ(a.share(1, Scope::tenant, {2}).error().code(), Errc::invalid_argument);
+}
+
+TEST_F(Requests, InSingleASealedCellIsForAllAndReasonsAreTold) {
+    start("single");
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    Engine other = Engine::of(daemon_, 2, "other");
+    a.sealed(1);
+    EXPECT_EQ(b.verdict(1), Verdict::hit_in_place);
+    EXPECT_EQ(other.verdict(1), Verdict::model_mismatch);
+    ASSERT_EQ(adjudicate(1, Decision::taint), Errc::ok);
+    EXPECT_EQ(b.verdict(1), Verdict::untrusted);
+}
+
+TEST_F(Requests, DocumentsArePagedAndWhole) {
+    start("multi", "[limits]\nfilling_bytes_per_uid = \"60MiB\"\n");
+    Engine a = Engine::of(daemon_, 1);
+    for (std::uint8_t n = 1; n <= 200; ++n) {
+        ASSERT_TRUE(a.begin(n, 4096)) << int(n);
+    }
+    DocumentRequest request;
+    request.kind = Document::cells;
+    const json::Value cells = document(request);
+    EXPECT_EQ(cells.find("total")->unsigned_number, 200U);
+    EXPECT_EQ(cells.find("cells")->items.size(), 200U);
+    request.kind = Document::status;
+    const json::Value status = document(request);
+    EXPECT_EQ(status.find("mode")->string, "multi");
+    EXPECT_EQ(status.find("tenants")->items[0].find("cells")->unsigned_number, 200U);
+    request.kind = Document::profiles;
+    EXPECT_EQ(document(request).find("profiles")->items.size(), 1U);
+    request.kind = Document::topology;
+    EXPECT_EQ(document(request).find("source")->string, "live");
+    EXPECT_EQ(admin_->call(DocumentMoreRequest{UINT64_MAX}).error().code(), Errc::invalid_argument);
+}
+
+TEST_F(Requests, PlanFleetUsesTheProfileOfThePool) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    PlanFleetRequest request;
+    request.tenants = 8;
+    request.tokens = 4000;
+    request.bytes = 1 << 20;
+    request.recompute_ns_per_token = 2'000'000;
+    const auto plan = a.connection.ask<PlanFleetReply>(request);
+    ASSERT_TRUE(plan) << plan.error().message();
+    EXPECT_EQ(plan->holds, 0) << "anonymous memory reaches one host";
+    EXPECT_EQ(plan->private_copies.prefill_tokens, 32000U);
+    EXPECT_EQ(plan->private_copies.reader_cost_ns, 8'000'000'000U);
+    EXPECT_EQ(plan->coherent.reader_cost_ns, UINT64_MAX) << "its latency was never measured";
+    request.bytes = 1ULL << 40;
+    EXPECT_EQ(a.connection.call(request).error().code(), Errc::span_exceeds_capacity);
+    request.pool = "nowhere";
+    EXPECT_EQ(a.connection.call(request).error().code(), Errc::not_found);
+}
+
+TEST_F(Requests, LeasesEndWithTheirTime) {
+    start("multi", "[limits]\nlease_ttl_ms = 300\n");
+    Engine a = Engine::of(daemon_, 1);
+    a.sealed(1);
+    const LookupItem item = a.look(1);
+    ASSERT_TRUE(a.connection.ask<RenewReply>(RenewRequest{item.lease}));
+    Errc code = Errc::ok;
+    for (int tries = 0; tries < 100 && code == Errc::ok; ++tries) {
+        ::usleep(500'000);
+        const auto renewed = a.connection.ask<RenewReply>(RenewRequest{item.lease});
+        code = renewed ? Errc::ok : renewed.error().code();
+    }
+    EXPECT_EQ(code, Errc::stale_lease);
+}
+
+TEST_F(Requests, AdjudicateRefusals) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    EXPECT_EQ(adjudicate(1, Decision::trust), Errc::not_found);
+    ASSERT_TRUE(a.begin(1));
+    EXPECT_EQ(adjudicate(1, Decision::poison), Errc::wrong_state);
+    EXPECT_EQ(adjudicate(1, Decision::poison, 999), Errc::not_found);
+}
+
+}  // namespace
+}  // namespace cxlpool

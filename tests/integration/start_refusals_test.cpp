@@ -1,0 +1,124 @@
+// What the operator wrote is wrong: exit status 2, the line named, nothing started.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "daemon_process.hpp"
+
+namespace cxlpool {
+namespace {
+
+using testing::basic_config;
+using testing::DaemonProcess;
+using ::testing::HasSubstr;
+
+std::string replaced(std::string text, const std::string& from, const std::string& to) {
+    const std::size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos) << from;
+    return text.replace(at, from.size(), to);
+}
+
+void expect_refused(DaemonProcess& daemon, const std::string& config, const std::string& words,
+                    int line) {
+    ASSERT_FALSE(daemon.start(config)) << "it started";
+    EXPECT_EQ(daemon.ended().status, 2);
+    EXPECT_THAT(daemon.ended().err, HasSubstr(words));
+    if (line > 0) {
+        EXPECT_THAT(daemon.ended().err, HasSubstr("cxlpoold.toml:" + std::to_string(line)));
+    }
+    EXPECT_FALSE(std::filesystem::exists(daemon.engine_socket()));
+    EXPECT_FALSE(std::filesystem::exists(daemon.admin_socket()));
+    EXPECT_FALSE(std::filesystem::exists(daemon.directory() + "/state"));
+}
+
+TEST(StartRefusals, TenancyIsMandatory) {
+    DaemonProcess daemon;
+    expect_refused(daemon,
+                   replaced(basic_config(daemon.directory()), "tenancy = \"multi\"\n", "\n"),
+                   "tenancy mode not configured", 0);
+}
+
+TEST(StartRefusals, MisspeltTenancy) {
+    DaemonProcess daemon;
+    expect_refused(daemon, replaced(basic_config(daemon.directory()), "\"multi\"", "\"mutli\""),
+                   "mutli", 1);
+}
+
+TEST(StartRefusals, MisspeltRole) {
+    DaemonProcess daemon;
+    expect_refused(daemon,
+                   replaced(basic_config(daemon.directory()), "\"inspector\"", "\"inspektor\""),
+                   "inspektor", 20);
+}
+
+TEST(StartRefusals, UnknownKey) {
+    DaemonProcess daemon;
+    expect_refused(daemon, replaced(basic_config(daemon.directory()), "capacity", "capasity"),
+                   "capasity", 9);
+}
+
+TEST(StartRefusals, UnknownShareKind) {
+    DaemonProcess daemon;
+    expect_refused(daemon,
+                   replaced(basic_config(daemon.directory()), "private_segment = \"1MiB\"",
+                            "share_kind = \"cxl-hdm\""),
+                   "cxl-hdm", 10);
+}
+
+TEST(StartRefusals, DeclarationsThatWidenAnonymousMemory) {
+    DaemonProcess daemon;
+    expect_refused(
+        daemon,
+        replaced(basic_config(daemon.directory()), "private_segment = \"1MiB\"", "hosts = 8"),
+        "hosts", 6);
+}
+
+TEST(StartRefusals, ACooperativePoolInMultiNamesTheLineAndTheOverride) {
+    DaemonProcess daemon;
+    const std::string config = basic_config(
+        daemon.directory(), "multi",
+        "[[pool]]\nname = \"cxl0\"\nprovider = \"devdax\"\ndevice = \"/dev/dax9.9\"\n");
+    expect_refused(daemon, config, "allow_cooperative = true", 21);
+    EXPECT_THAT(daemon.ended().err, HasSubstr("cooperative"));
+}
+
+TEST(StartRefusals, AnAbsentDeviceIsTheMachinesFaultNotTheFiles) {
+    DaemonProcess daemon;
+    ASSERT_FALSE(daemon.start(
+        basic_config(daemon.directory(), "multi",
+                     "[[pool]]\nname = \"cxl0\"\nprovider = \"devdax\"\ndevice = \"/dev/dax9.9\"\n"
+                     "allow_cooperative = true\n")));
+    EXPECT_EQ(daemon.ended().status, 1);
+    EXPECT_THAT(daemon.ended().err, HasSubstr("dax9.9"));
+    EXPECT_FALSE(std::filesystem::exists(daemon.engine_socket()));
+}
+
+TEST(StartRefusals, AStateDirectoryKeepsItsMode) {
+    DaemonProcess daemon;
+    ASSERT_TRUE(daemon.start(basic_config(daemon.directory(), "multi"))) << daemon.ended().err;
+    EXPECT_EQ(daemon.stop(SIGTERM).status, 0);
+    ASSERT_FALSE(daemon.start(basic_config(daemon.directory(), "single")));
+    EXPECT_EQ(daemon.ended().status, 2);
+    EXPECT_THAT(daemon.ended().err, HasSubstr("tenancy_mismatch"));
+    ASSERT_TRUE(daemon.start(basic_config(daemon.directory(), "multi"))) << daemon.ended().err;
+}
+
+TEST(StartRefusals, AMissingFileNamesItself) {
+    const testing::Ended ended = testing::run_program(
+        {testing::program("CXLPOOLD"), "--config", "/nonexistent/cxlpoold.toml"});
+    EXPECT_NE(ended.status, 0);
+    EXPECT_THAT(ended.err, HasSubstr("/nonexistent/cxlpoold.toml"));
+}
+
+TEST(StartRefusals, UnknownOptionsAreUsageErrors) {
+    const testing::Ended ended =
+        testing::run_program({testing::program("CXLPOOLD"), "--confg", "x"});
+    EXPECT_EQ(ended.status, 2);
+    EXPECT_THAT(ended.err, HasSubstr("confg"));
+}
+
+}  // namespace
+}  // namespace cxlpool
