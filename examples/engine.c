@@ -47,6 +47,7 @@ static const char usage_text[] =
     "  share     say who may attend it: \"shared scope=fleet\"\n"
     "  lookup    ask for it: \"verdict=miss/absent\", \"verdict=hit/in_place bytes=N\"\n"
     "  attend    look it up, which must hit, and read it where it lies\n"
+    "  context   print the context as JSON, without asking anybody\n"
     "\n"
     "options of all commands:\n"
     "  --socket PATH       the daemon's engine socket (default: $CXLPOOL_SOCKET, then the\n"
@@ -196,8 +197,8 @@ static uint64_t compare_pattern(const void* data, uint64_t length, const cxlpool
 
 /* --- the commands ----------------------------------------------------------------------------- */
 
-static int open_context(cxlpool_client* client, const char* model, cxlpool_context** context) {
-    const cxlpool_axis axes[CXLPOOL_AXIS_COUNT] = {
+static void fill_axes(cxlpool_axis axes[CXLPOOL_AXIS_COUNT], const char* model) {
+    const cxlpool_axis all[CXLPOOL_AXIS_COUNT] = {
         {CXLPOOL_AXIS_MODEL, 0, model},
         {CXLPOOL_AXIS_TOKENIZER, 0, "demo-bpe-32k"},
         {CXLPOOL_AXIS_SERIALIZER, 0, "raw-1"},
@@ -215,6 +216,28 @@ static int open_context(cxlpool_client* client, const char* model, cxlpool_conte
         {CXLPOOL_AXIS_SHARD, 0, "tp=0/1"},
         {CXLPOOL_AXIS_LAYOUT, 0, "page,head,token,dim"},
     };
+    memcpy(axes, all, sizeof all);
+}
+
+/* What cxlpoolctl verdict --context reads. The values above need no escaping. */
+static int print_context(const char* model) {
+    static const char* const names[CXLPOOL_AXIS_COUNT] = {
+        "model",    "tokenizer",   "serializer", "position", "policy",
+        "admitter", "weights",     "adapter",    "dtype",    "kv_quant",
+        "rope",     "page_tokens", "layers",     "shard",    "layout"};
+    cxlpool_axis axes[CXLPOOL_AXIS_COUNT];
+    if (strpbrk(model, "\"\\") != NULL)
+        return bad_usage("a quote or backslash cannot be printed:", model);
+    fill_axes(axes, model);
+    for (size_t i = 0; i < CXLPOOL_AXIS_COUNT; ++i)
+        printf("%s\"%s\": \"%s\"", i == 0 ? "{" : ",\n ", names[axes[i].axis], axes[i].value);
+    printf("}\n");
+    return fflush(stdout) == 0 ? EXIT_YES : EXIT_NO;
+}
+
+static int open_context(cxlpool_client* client, const char* model, cxlpool_context** context) {
+    cxlpool_axis axes[CXLPOOL_AXIS_COUNT];
+    fill_axes(axes, model);
     return cxlpool_context_create(client, axes, CXLPOOL_AXIS_COUNT, context);
 }
 
@@ -558,6 +581,8 @@ int main(int argc, char** argv) {
     if (optind != argc - 1)
         return bad_usage("exactly one command is needed, not",
                          optind < argc ? argv[optind + 1] : "");
+    if (strcmp(argv[optind], "context") == 0)
+        return print_context(args.model);
     command_function* command = find_command(argv[optind]);
     if (command == NULL)
         return bad_usage("unknown command", argv[optind]);
