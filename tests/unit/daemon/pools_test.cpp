@@ -1,0 +1,198 @@
+#include "daemon/pools.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "daemon/tenancy_stamp.hpp"
+
+namespace cxlpool {
+namespace {
+
+using ::testing::HasSubstr;
+
+Topology one_dax_device() {
+    Topology topology;
+    Memdev memdev;
+    memdev.name = "mem0";
+    memdev.serial = 4660;
+    memdev.ram_bytes = 1U << 30U;
+    memdev.enabled = true;
+    topology.memdevs.push_back(memdev);
+    Region region;
+    region.name = "region0";
+    region.resource = 0x100000000;
+    region.capacity_bytes = 1U << 30U;
+    region.type = "ram";
+    region.interleave_ways = 1;
+    region.state = Region::State::committed;
+    region.mappings.push_back({0, "mem0", "decoder2.0"});
+    topology.regions.push_back(region);
+    DaxDevice dax;
+    dax.name = "dax0.0";
+    dax.capacity_bytes = 1U << 30U;
+    dax.align_bytes = 2U << 20U;
+    dax.resource = 0x100000000;
+    dax.mode = DaxMode::devdax;
+    dax.target_node = 1;
+    dax.region = "region0";
+    topology.dax_devices.push_back(dax);
+    resolve(topology);
+    return topology;
+}
+
+PoolConfig dax_pool() {
+    PoolConfig pool;
+    pool.name = "cxl0";
+    pool.provider = "devdax";
+    pool.where = "f.toml:7";
+    pool.serial = 4660;
+    pool.allow_cooperative = true;
+    return pool;
+}
+
+PoolConfig memfd_pool() {
+    PoolConfig pool;
+    pool.name = "embedded";
+    pool.provider = "memfd";
+    pool.where = "f.toml:3";
+    pool.capacity_bytes = 8U << 20U;
+    return pool;
+}
+
+Result<std::vector<PoolPlan>> plan(std::vector<PoolConfig> pools,
+                                   TenancyMode mode = TenancyMode::multi) {
+    Config config;
+    config.mode = mode;
+    config.pools = std::move(pools);
+    const Topology topology = one_dax_device();
+    return plan_pools(config, topology, assess(topology));
+}
+
+TEST(PlanPools, FindsADaxDeviceBySerial) {
+    const auto plans = plan({memfd_pool(), dax_pool()});
+    ASSERT_TRUE(plans) << plans.error().message();
+    EXPECT_EQ((*plans)[1].device_path, "/dev/dax0.0");
+    EXPECT_EQ((*plans)[1].profile.name, "cxl0");
+    EXPECT_EQ((*plans)[1].profile.tier, Tier::cxl);
+    EXPECT_EQ(hosts_or_assumed((*plans)[1].profile), 1U);
+}
+
+TEST(PlanPools, DeclaredHostsCarryTheirLine) {
+    PoolConfig pool = dax_pool();
+    pool.hosts = 8;
+    const auto plans = plan({pool});
+    ASSERT_TRUE(plans) << plans.error().message();
+    EXPECT_EQ((*plans)[0].profile.hosts.value, 8U);
+    EXPECT_EQ((*plans)[0].profile.hosts.evidence.source, Source::declared);
+    EXPECT_THAT((*plans)[0].profile.hosts.evidence.detail, HasSubstr("f.toml:7"));
+}
+
+TEST(PlanPools, MultiRefusesACooperativePoolByNameAndLine) {
+    PoolConfig pool = dax_pool();
+    pool.allow_cooperative = false;
+    const auto refused = plan({memfd_pool(), pool});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::cooperative_refused);
+    EXPECT_THAT(refused.error().message(), HasSubstr("f.toml:7"));
+    EXPECT_THAT(refused.error().message(), HasSubstr("'cxl0'"));
+    EXPECT_THAT(refused.error().message(), HasSubstr("allow_cooperative = true"));
+    EXPECT_TRUE(plan({pool}, TenancyMode::single)) << "single is one organisation";
+}
+
+TEST(PlanPools, OneDeviceIsOnePool) {
+    PoolConfig again = dax_pool();
+    again.name = "cxl1";
+    again.serial.reset();
+    again.device = "/dev/dax0.0";
+    const auto refused = plan({dax_pool(), again});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::already_exists);
+    EXPECT_THAT(refused.error().message(), HasSubstr("'cxl0'"));
+}
+
+TEST(PlanPools, AnUnknownDeviceIsNotFound) {
+    PoolConfig pool = dax_pool();
+    pool.serial = 77;
+    EXPECT_EQ(plan({pool}).error().code(), Errc::not_found);
+}
+
+TEST(PlanPools, AnonymousMemoryIsWhatItIs) {
+    const auto plans = plan({memfd_pool()});
+    ASSERT_TRUE(plans);
+    const Profile& profile = (*plans)[0].profile;
+    EXPECT_EQ(profile.hosts.value, 1U);
+    EXPECT_FALSE(profile.read_latency_ns.value.has_value()) << "nobody measured it";
+    EXPECT_FALSE(reachable(profile));
+    for (const int widen : {0, 1, 2}) {
+        PoolConfig pool = memfd_pool();
+        if (widen == 0) {
+            pool.hosts = 2;
+        } else if (widen == 1) {
+            pool.coherence = CrossHostCoherence::managed;
+        } else {
+            pool.share_kind = ShareKind::cxl_hdm;
+        }
+        EXPECT_EQ(plan({pool}).error().code(), Errc::invalid_argument) << widen;
+    }
+}
+
+TEST(PlanPools, AShareKindThatContradictsTheDevice) {
+    PoolConfig pool = dax_pool();
+    pool.share_kind = ShareKind::rdma;
+    EXPECT_EQ(plan({pool}).error().code(), Errc::invalid_argument);
+    pool.share_kind = ShareKind::cxl_hdm;
+    EXPECT_TRUE(plan({pool}));
+}
+
+TEST(OpenPools, OpensAnonymousMemory) {
+    const auto plans = plan({memfd_pool()});
+    ASSERT_TRUE(plans);
+    const auto pools = open_pools(*plans);
+    ASSERT_TRUE(pools) << pools.error().message();
+    EXPECT_EQ((*pools)[0].pool->name(), "embedded");
+    EXPECT_EQ((*pools)[0].pool->usage().capacity_bytes, 8U << 20U);
+}
+
+class TenancyStamp : public ::testing::Test {
+  protected:
+    TenancyStamp() {
+        std::string name = "/tmp/cxlpool-stamp-XXXXXX";
+        EXPECT_NE(::mkdtemp(name.data()), nullptr);
+        root_ = name;
+        state_ = root_ / "state";
+    }
+    ~TenancyStamp() override { std::filesystem::remove_all(root_); }
+    std::filesystem::path root_;
+    std::filesystem::path state_;
+};
+
+TEST_F(TenancyStamp, TheFirstStartDecides) {
+    ASSERT_TRUE(stamp_tenancy(state_, TenancyMode::multi));
+    ASSERT_TRUE(stamp_tenancy(state_, TenancyMode::multi));
+    const auto refused = stamp_tenancy(state_, TenancyMode::single);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::tenancy_mismatch);
+    ASSERT_TRUE(stamp_tenancy(state_, TenancyMode::multi)) << "nothing was touched";
+    EXPECT_EQ(std::filesystem::status(state_).permissions(), std::filesystem::perms::owner_all);
+}
+
+TEST_F(TenancyStamp, ADamagedStampIsNotGuessedAt) {
+    std::filesystem::create_directory(state_);
+    std::ofstream(state_ / "tenancy") << "mul";
+    EXPECT_EQ(stamp_tenancy(state_, TenancyMode::multi).error().code(), Errc::malformed);
+    std::ofstream(state_ / "tenancy") << "";
+    EXPECT_EQ(stamp_tenancy(state_, TenancyMode::multi).error().code(), Errc::malformed);
+}
+
+TEST_F(TenancyStamp, AnUnusableDirectoryIsSaid) {
+    std::ofstream(state_) << "a file";
+    EXPECT_EQ(stamp_tenancy(state_, TenancyMode::multi).error().code(), Errc::io);
+    EXPECT_EQ(stamp_tenancy(root_ / "a/b", TenancyMode::multi).error().code(), Errc::io);
+}
+
+}  // namespace
+}  // namespace cxlpool
