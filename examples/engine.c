@@ -21,6 +21,7 @@
 #include <cxlpool/cxlpool.h>
 
 #define PROGRAM "cxlpool-example-engine"
+#define DEFAULT_BYTES (UINT64_C(8) << 20)
 
 enum { EXIT_YES = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
 
@@ -29,7 +30,7 @@ struct arguments {
     uint64_t tenant;
     const char* model;
     cxlpool_digest span;
-    uint64_t bytes;
+    uint64_t bytes; /* 0: not said */
     uint32_t timeout_ms;
     int scope;
     bool verify;
@@ -47,7 +48,7 @@ static const char usage_text[] =
     "  share     say who may attend it: \"shared scope=fleet\"\n"
     "  lookup    ask for it: \"verdict=miss/absent\", \"verdict=hit/in_place bytes=N\"\n"
     "  attend    look it up, which must hit, and read it where it lies\n"
-    "  context   print the context as JSON, without asking anybody\n"
+    "  context   print the context as JSON, for cxlpoolctl verdict --context; asks nobody\n"
     "\n"
     "options of all commands:\n"
     "  --socket PATH       the daemon's engine socket (default: $CXLPOOL_SOCKET, then the\n"
@@ -64,6 +65,7 @@ static const char usage_text[] =
     "share:\n"
     "  --scope WORD        agent, tenant or fleet (required)\n"
     "attend:\n"
+    "  --bytes N           fail unless the cell has this length\n"
     "  --verify            check every byte: \"verified bytes=N\"\n"
     "  --prove-read-only   try to write all the same, and fail: \"writable mapping refused: "
     "...\",\n"
@@ -197,54 +199,64 @@ static uint64_t compare_pattern(const void* data, uint64_t length, const cxlpool
 
 /* --- the commands ----------------------------------------------------------------------------- */
 
-static void fill_axes(cxlpool_axis axes[CXLPOOL_AXIS_COUNT], const char* model) {
-    const cxlpool_axis all[CXLPOOL_AXIS_COUNT] = {
-        {CXLPOOL_AXIS_MODEL, 0, model},
-        {CXLPOOL_AXIS_TOKENIZER, 0, "demo-bpe-32k"},
-        {CXLPOOL_AXIS_SERIALIZER, 0, "raw-1"},
-        {CXLPOOL_AXIS_POSITION, 0, "absolute-from-0"},
-        {CXLPOOL_AXIS_POLICY, 0, "default"},
-        {CXLPOOL_AXIS_ADMITTER, 0, "none"},
-        {CXLPOOL_AXIS_WEIGHTS, 0,
-         "sha256:5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03"},
-        {CXLPOOL_AXIS_ADAPTER, 0, "none"},
-        {CXLPOOL_AXIS_DTYPE, 0, "bf16"},
-        {CXLPOOL_AXIS_KV_QUANT, 0, "none"},
-        {CXLPOOL_AXIS_ROPE, 0, "theta=10000"},
-        {CXLPOOL_AXIS_PAGE_TOKENS, 0, "16"},
-        {CXLPOOL_AXIS_LAYERS, 0, "0-31"},
-        {CXLPOOL_AXIS_SHARD, 0, "tp=0/1"},
-        {CXLPOOL_AXIS_LAYOUT, 0, "page,head,token,dim"},
+/* The identity of what this engine computes. In the order of the axes. */
+static void fill_axes(const char* model, cxlpool_axis axes[CXLPOOL_AXIS_COUNT]) {
+    static const char* const values[CXLPOOL_AXIS_COUNT] = {
+        [CXLPOOL_AXIS_TOKENIZER] = "demo-bpe-32k",
+        [CXLPOOL_AXIS_SERIALIZER] = "raw-1",
+        [CXLPOOL_AXIS_POSITION] = "absolute-from-0",
+        [CXLPOOL_AXIS_POLICY] = "default",
+        [CXLPOOL_AXIS_ADMITTER] = "none",
+        [CXLPOOL_AXIS_WEIGHTS] =
+            "sha256:5891b5b522d5df086d0ff0b110fbd9d21bb4fc7163af34d08286a2e846f6be03",
+        [CXLPOOL_AXIS_ADAPTER] = "none",
+        [CXLPOOL_AXIS_DTYPE] = "bf16",
+        [CXLPOOL_AXIS_KV_QUANT] = "none",
+        [CXLPOOL_AXIS_ROPE] = "theta=10000",
+        [CXLPOOL_AXIS_PAGE_TOKENS] = "16",
+        [CXLPOOL_AXIS_LAYERS] = "0-31",
+        [CXLPOOL_AXIS_SHARD] = "tp=0/1",
+        [CXLPOOL_AXIS_LAYOUT] = "page,head,token,dim",
     };
-    memcpy(axes, all, sizeof all);
+    for (uint32_t axis = 0; axis < CXLPOOL_AXIS_COUNT; ++axis) {
+        axes[axis].axis = axis;
+        axes[axis].reserved = 0;
+        axes[axis].value = axis == CXLPOOL_AXIS_MODEL ? model : values[axis];
+    }
 }
 
-/* What cxlpoolctl verdict --context reads. The values above need no escaping. */
-static int print_context(const char* model) {
-    static const char* const names[CXLPOOL_AXIS_COUNT] = {
+static void print_json_text(const char* text) {
+    putchar('"');
+    for (; *text != '\0'; ++text) {
+        if (*text == '"' || *text == '\\')
+            putchar('\\');
+        putchar(*text);
+    }
+    putchar('"');
+}
+
+static int print_context(const struct arguments* args) {
+    static const char* const words[CXLPOOL_AXIS_COUNT] = {
         "model",    "tokenizer",   "serializer", "position", "policy",
         "admitter", "weights",     "adapter",    "dtype",    "kv_quant",
         "rope",     "page_tokens", "layers",     "shard",    "layout"};
     cxlpool_axis axes[CXLPOOL_AXIS_COUNT];
-    if (strpbrk(model, "\"\\") != NULL)
-        return bad_usage("a quote or backslash cannot be printed:", model);
-    fill_axes(axes, model);
-    for (size_t i = 0; i < CXLPOOL_AXIS_COUNT; ++i)
-        printf("%s\"%s\": \"%s\"", i == 0 ? "{" : ",\n ", names[axes[i].axis], axes[i].value);
+    fill_axes(args->model, axes);
+    for (size_t i = 0; i < CXLPOOL_AXIS_COUNT; ++i) {
+        printf(i == 0 ? "{" : ",\n ");
+        print_json_text(words[i]);
+        printf(": ");
+        print_json_text(axes[i].value);
+    }
     printf("}\n");
-    return fflush(stdout) == 0 ? EXIT_YES : EXIT_NO;
-}
-
-static int open_context(cxlpool_client* client, const char* model, cxlpool_context** context) {
-    cxlpool_axis axes[CXLPOOL_AXIS_COUNT];
-    fill_axes(axes, model);
-    return cxlpool_context_create(client, axes, CXLPOOL_AXIS_COUNT, context);
+    return EXIT_YES;
 }
 
 static int produce(cxlpool_client* client, cxlpool_context* context, const struct arguments* args) {
     cxlpool_fill fill = {.struct_size = sizeof fill};
     cxlpool_digest digest;
-    int code = cxlpool_begin(context, &args->span, args->bytes, NULL, &fill);
+    const uint64_t length = args->bytes != 0 ? args->bytes : DEFAULT_BYTES;
+    int code = cxlpool_begin(context, &args->span, length, NULL, &fill);
     if (code != CXLPOOL_OK)
         return fail("begin", code);
     write_pattern(fill.data, fill.length_bytes, &args->span);
@@ -399,6 +411,11 @@ static int attend_hit(cxlpool_client* client, const cxlpool_hit* hit,
     const int code = cxlpool_attend(client, hit, &data);
     if (code != CXLPOOL_OK)
         return fail("attend", code);
+    if (args->bytes != 0 && args->bytes != hit->length_bytes) {
+        fprintf(stderr, PROGRAM ": the cell has %" PRIu64 " bytes, not %" PRIu64 "\n",
+                hit->length_bytes, args->bytes);
+        return EXIT_NO;
+    }
     if (args->verify) {
         const uint64_t same = compare_pattern(data, hit->length_bytes, &args->span);
         if (same != hit->length_bytes) {
@@ -529,18 +546,24 @@ static bool take_option(struct arguments* args, int option, const char* value) {
 
 typedef int command_function(cxlpool_client*, cxlpool_context*, const struct arguments*);
 
-static command_function* find_command(const char* word) {
-    static const struct {
-        const char* word;
-        command_function* function;
-    } commands[] = {{"produce", produce}, {"share", share}, {"lookup", lookup}, {"attend", attend}};
+struct command {
+    const char* word;
+    command_function* function; /* NULL: asks nobody */
+};
+
+static const struct command* find_command(const char* word) {
+    static const struct command commands[] = {{"produce", produce},
+                                              {"share", share},
+                                              {"lookup", lookup},
+                                              {"attend", attend},
+                                              {"context", NULL}};
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; ++i)
         if (strcmp(word, commands[i].word) == 0)
-            return commands[i].function;
+            return &commands[i];
     return NULL;
 }
 
-static int run(command_function* command, const struct arguments* args) {
+static int run_connected(command_function* command, const struct arguments* args) {
     const cxlpool_options options = {
         .struct_size = sizeof options,
         .socket_path = args->socket_path,
@@ -548,24 +571,21 @@ static int run(command_function* command, const struct arguments* args) {
         .engine_name = PROGRAM,
         .timeout_ms = args->timeout_ms,
     };
+    cxlpool_axis axes[CXLPOOL_AXIS_COUNT];
     cxlpool_client* client = NULL;
     cxlpool_context* context = NULL;
     int code = cxlpool_connect(&options, &client);
     if (code != CXLPOOL_OK)
         return fail("connect", code);
-    code = open_context(client, args->model, &context);
+    fill_axes(args->model, axes);
+    code = cxlpool_context_create(client, axes, CXLPOOL_AXIS_COUNT, &context);
     const int status = code == CXLPOOL_OK ? command(client, context, args) : fail("context", code);
     cxlpool_close(client);
-    if (fflush(stdout) != 0) {
-        fprintf(stderr, PROGRAM ": writing the result: %s\n", strerror(errno));
-        return EXIT_NO;
-    }
     return status;
 }
 
 int main(int argc, char** argv) {
-    struct arguments args = {
-        .model = "demo-model", .bytes = 8u << 20, .scope = -1, .hold_ms = 60000};
+    struct arguments args = {.model = "demo-model", .scope = -1, .hold_ms = 60000};
     args.span = digest_of_text("demo");
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
@@ -581,12 +601,16 @@ int main(int argc, char** argv) {
     if (optind != argc - 1)
         return bad_usage("exactly one command is needed, not",
                          optind < argc ? argv[optind + 1] : "");
-    if (strcmp(argv[optind], "context") == 0)
-        return print_context(args.model);
-    command_function* command = find_command(argv[optind]);
+    const struct command* command = find_command(argv[optind]);
     if (command == NULL)
         return bad_usage("unknown command", argv[optind]);
-    if (command == share && args.scope < 0)
+    if (command->function == share && args.scope < 0)
         return bad_usage("share needs --scope agent, tenant or fleet, not", "");
-    return run(command, &args);
+    const int status =
+        command->function == NULL ? print_context(&args) : run_connected(command->function, &args);
+    if (fflush(stdout) != 0) {
+        fprintf(stderr, PROGRAM ": writing the result: %s\n", strerror(errno));
+        return EXIT_NO;
+    }
+    return status;
 }

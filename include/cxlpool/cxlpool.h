@@ -445,8 +445,8 @@ CXLPOOL_API int cxlpool_plan_fleet(cxlpool_client* client, const cxlpool_fleet_q
 
 /* --- words ------------------------------------------------------------------------------------ */
 
-/* A few words about a code, "unknown error" for one that this library does not know. Static; never
- * blocks. */
+/* The name of a code as everywhere in cxlpool, "ok" or "not_permitted"; "unknown_error" for one
+ * that this library does not know. Static; never blocks. */
 CXLPOOL_API const char* cxlpool_strerror(int code);
 
 /* The sentence about the last failure of this thread: the daemon's where it was the daemon that

@@ -462,7 +462,7 @@ int cxlpool_plan_fleet(cxlpool_client* client, const cxlpool_fleet_question* que
 }
 
 const char* cxlpool_strerror(int code) {
-    return client::describe(code);
+    return client::error_name(code);
 }
 
 const char* cxlpool_last_message(void) {

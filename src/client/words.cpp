@@ -1,6 +1,7 @@
 #include "client/words.hpp"
 
 #include <array>
+#include <limits>
 
 #include "base/errc.hpp"
 #include "cxlpool/cxlpool.h"
@@ -11,37 +12,6 @@ namespace {
 struct Row {
     std::uint32_t number;
     const char* text;
-};
-
-constexpr std::array kErrors{
-    Row{CXLPOOL_OK, "success"},
-    Row{CXLPOOL_E_INVALID_ARGUMENT, "invalid argument"},
-    Row{CXLPOOL_E_MALFORMED, "malformed data"},
-    Row{CXLPOOL_E_UNSUPPORTED_VERSION, "no version in common"},
-    Row{CXLPOOL_E_TOO_LARGE, "over a documented maximum"},
-    Row{CXLPOOL_E_UNKNOWN_WORD, "unknown word"},
-    Row{CXLPOOL_E_OVERFLOW, "arithmetic overflow"},
-    Row{CXLPOOL_E_SPAN_EXCEEDS_CAPACITY, "span exceeds the capacity"},
-    Row{CXLPOOL_E_KEY_INCOMPLETE, "context incomplete"},
-    Row{CXLPOOL_E_NOT_PERMITTED, "not permitted"},
-    Row{CXLPOOL_E_NOT_FOUND, "not found"},
-    Row{CXLPOOL_E_ALREADY_EXISTS, "already exists"},
-    Row{CXLPOOL_E_WRONG_STATE, "not possible in this state"},
-    Row{CXLPOOL_E_STALE_LEASE, "the lease has ended"},
-    Row{CXLPOOL_E_REVOKED, "the lease was revoked"},
-    Row{CXLPOOL_E_TENANCY_UNSET, "tenancy mode not configured"},
-    Row{CXLPOOL_E_TENANCY_MISMATCH, "tenancy mode differs from the recorded one"},
-    Row{CXLPOOL_E_COOPERATIVE_REFUSED, "cooperative pool refused"},
-    Row{CXLPOOL_E_CAPACITY, "no room"},
-    Row{CXLPOOL_E_LIMIT_EXCEEDED, "limit exceeded"},
-    Row{CXLPOOL_E_UNAVAILABLE, "unavailable"},
-    Row{CXLPOOL_E_DISCONNECTED, "disconnected"},
-    Row{CXLPOOL_E_IO, "input or output error"},
-    Row{CXLPOOL_E_TIMEOUT, "timed out"},
-    Row{CXLPOOL_E_CANCELLED, "cancelled"},
-    Row{CXLPOOL_E_PROTOCOL, "protocol broken by the other side"},
-    Row{CXLPOOL_E_OUT_OF_MEMORY, "out of memory"},
-    Row{CXLPOOL_E_INTERNAL, "internal error"},
 };
 
 constexpr std::array kVerdicts{
@@ -77,16 +47,6 @@ constexpr std::array kVerdicts{
     Row{CXLPOOL_REFUSED_LAYOUT_MISMATCH, "layout_mismatch"},
 };
 
-template <typename Rows>
-const char* find(const Rows& rows, std::uint32_t number, const char* otherwise) noexcept {
-    for (const Row& row : rows) {
-        if (row.number == number) {
-            return row.text;
-        }
-    }
-    return otherwise;
-}
-
 // The public numbers are the stable ones. Verdicts belong to domain, which the client does not
 // include; a test compares them.
 static_assert(CXLPOOL_E_INVALID_ARGUMENT == static_cast<int>(Errc::invalid_argument));
@@ -119,13 +79,20 @@ static_assert(CXLPOOL_E_INTERNAL == static_cast<int>(Errc::internal));
 
 }  // namespace
 
-const char* describe(int code) noexcept {
-    return code < 0 ? "unknown error"
-                    : find(kErrors, static_cast<std::uint32_t>(code), "unknown error");
+const char* error_name(int code) noexcept {
+    // Names are literals, so that data() ends in a NUL. A number that is none becomes 65535, which
+    // no code is.
+    const bool possible = code >= 0 && code <= std::numeric_limits<std::uint16_t>::max();
+    return errc_name(possible ? static_cast<Errc>(code) : static_cast<Errc>(0xFFFF)).data();
 }
 
 const char* verdict_name(std::uint32_t verdict) noexcept {
-    return find(kVerdicts, verdict, "unknown");
+    for (const Row& row : kVerdicts) {
+        if (row.number == verdict) {
+            return row.text;
+        }
+    }
+    return "unknown";
 }
 
 }  // namespace cxlpool::client

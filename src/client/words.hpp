@@ -5,8 +5,8 @@
 
 namespace cxlpool::client {
 
-// A few words about an error code; "unknown error" for any other number.
-const char* describe(int code) noexcept;
+// The stable name of an error code, "not_permitted"; "unknown_error" for any other number.
+const char* error_name(int code) noexcept;
 
 // The word of a verdict, as everywhere in cxlpool; "unknown" for any other number.
 const char* verdict_name(std::uint32_t verdict) noexcept;

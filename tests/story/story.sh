@@ -107,7 +107,7 @@ explain "model_mismatch" other-model
 
 if [ -n "$uid_nobody" ]; then
     out=$(engine "$uid_nobody" 2 lookup 2>&1) && fail "a user without a grant was served: $out"
-    expect "uid $uid_nobody, which no grant names" "not permitted" "$out"
+    expect "uid $uid_nobody, which no grant names" "not_permitted" "$out"
 fi
 
 out=$(ctl cell poison --owner 1 --span "$span" 2>&1) || fail "operator: poison: $out"
