@@ -127,20 +127,10 @@ void SegmentMappings::drop(LeaseRef lease) noexcept {
     if (held == holds_.end()) {
         return;
     }
-    const auto found = mappings_.find(held->second);
+    const Key key = held->second;
     holds_.erase(held);
-    if (--found->second.holders > 0) {
-        return;
-    }
-    if (found->first.access == wire::MapAccess::read) {
-        mappings_.erase(found);
-        return;
-    }
-    for (auto other = mappings_.begin(); other != mappings_.end();) {
-        const bool idle_writable = other->first.access == wire::MapAccess::write &&
-                                   other->second.holders == 0 && other != found;
-        other = idle_writable ? mappings_.erase(other) : std::next(other);
-    }
+    mappings_.at(key).holders -= 1;
+    forget_unheld(key);
 }
 
 }  // namespace cxlpool::client

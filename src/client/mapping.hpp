@@ -79,8 +79,7 @@ class SegmentMappings {
     bool hold(LeaseRef lease, Key key);
     // The mapping goes, unless a lease holds it.
     void forget_unheld(Key key) noexcept;
-    // The lease holds nothing any more. The last holder takes the mapping along, save that one
-    // writable mapping stays: an engine fills one cell after another in the same private segment.
+    // The lease holds nothing any more. The last holder takes the mapping along.
     void drop(LeaseRef lease) noexcept;
 
     std::size_t size() const noexcept { return mappings_.size(); }

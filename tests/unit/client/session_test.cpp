@@ -208,9 +208,10 @@ TEST_F(SessionTest, ARefusalCarriesNothingButItsVerdict) {
 
 TEST_F(SessionTest, ASegmentIsMappedOnceForAllThatIsInIt) {
     const auto session = must_open();
-    make_cell(*session, 1);
+    const auto fill = session->begin({1, span_of(1), 64, ""});
     make_cell(*session, 2);
-    EXPECT_EQ(count(wire::Type::map), 1U) << "for writing";
+    ASSERT_TRUE(session->seal(fill->grant.lease));
+    EXPECT_EQ(count(wire::Type::map), 1U) << "for writing both";
     const auto first = must_hit(*session, 1);
     const auto second = must_hit(*session, 2);
     const auto* a = session->attend(first).value();
