@@ -505,6 +505,29 @@ TEST(Config, AHugeTextIsRefusedBeforeItIsParsed) {
     expect_refused(std::string((1U << 20U) + 1, '#'), Errc::too_large, "1048576");
 }
 
+TEST(ExampleConfig, IsTakenAsItIs) {
+    const Result<Config> config = read_config(EXAMPLE_CONFIG);
+    ASSERT_TRUE(config) << config.error().message();
+    EXPECT_EQ(config->mode, TenancyMode::multi);
+    EXPECT_EQ(config->pools.size(), 1U);
+    EXPECT_EQ(config->tenants.size(), 2U);
+    EXPECT_EQ(config->grants.size(), 3U);
+}
+
+// The commented tables are right as well.
+TEST(ExampleConfig, IsTakenWithItsCommentedTables) {
+    std::ifstream file(EXAMPLE_CONFIG);
+    std::string text;
+    for (std::string line; std::getline(file, line);) {
+        const bool commented = line.size() > 1 && line[0] == '#' && line[1] != ' ';
+        text += (commented ? line.substr(1) : line) + "\n";
+    }
+    const Config config = parsed(text);
+    ASSERT_EQ(config.pools.size(), 2U);
+    EXPECT_EQ(config.pools[1].serial, 0x1234U);
+    EXPECT_TRUE(config.pools[1].allow_cooperative);
+}
+
 class ConfigFile : public ::testing::Test {
   protected:
     void SetUp() override {
