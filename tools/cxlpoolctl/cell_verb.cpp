@@ -1,0 +1,113 @@
+// cxlpoolctl cell list, cell trust, cell taint, cell poison
+#include <ostream>
+
+#include "base/units.hpp"
+#include "cxlpoolctl/daemon.hpp"
+#include "cxlpoolctl/options.hpp"
+#include "cxlpoolctl/output.hpp"
+#include "cxlpoolctl/source.hpp"
+#include "cxlpoolctl/verb.hpp"
+
+namespace cxlpool::ctl {
+namespace {
+
+struct DecisionVerb {
+    std::string_view name;
+    wire::Decision decision;
+    std::string_view about;
+    std::string_view done;
+};
+
+constexpr DecisionVerb kTrust{
+    "cell trust", wire::Decision::trust,
+    "Marks a sealed cell as trusted: other tenants that its scope admits may attend it.",
+    "trusted"};
+constexpr DecisionVerb kTaint{
+    "cell taint", wire::Decision::taint,
+    "Takes the trust in a cell back: no other tenant gets it from now on.", "tainted"};
+constexpr DecisionVerb kPoison{
+    "cell poison", wire::Decision::poison,
+    "Quarantines a cell: nobody gets it from now on, and every lease on it is revoked.",
+    "poisoned"};
+
+OptionSet decision_options(const DecisionVerb& verb) {
+    OptionSet set(std::string(verb.name) + " --owner TENANT --span HEX [OPTION...]",
+                  std::string(verb.about) + "\nIt takes the role adjudicator or admin.");
+    set.value("owner", "TENANT", "the tenant that owns the cell")
+        .value("span", "HEX", "the digest of the span: 64 hexadecimal digits")
+        .value("cell", "ID", "which cell, when the owner has several of this span");
+    add_socket_option(set);
+    return set;
+}
+
+Result<wire::AdjudicateRequest> read_request(const OptionValues& values, wire::Decision decision) {
+    wire::AdjudicateRequest request;
+    request.decision = decision;
+    const Result<std::optional<std::uint64_t>> owner = values.number("owner");
+    const Result<std::optional<std::uint64_t>> cell = values.number("cell");
+    if (!owner || !cell) {
+        return owner ? cell.error() : owner.error();
+    }
+    if (owner->value_or(0) == 0) {
+        return Error{Errc::invalid_argument, "--owner: 0 is no tenant"};
+    }
+    if (cell->has_value() && **cell == 0) {
+        return Error{Errc::invalid_argument, "--cell: 0 is no cell"};
+    }
+    request.owner = **owner;
+    request.cell = cell->value_or(0);
+    CXLPOOL_TRY(read_span(values, request.span));
+    return request;
+}
+
+int run_decision(const DecisionVerb& verb, std::span<const std::string> arguments,
+                 Streams& streams) {
+    const OptionSet set = decision_options(verb);
+    if (set.asks_for_help(arguments)) {
+        streams.out << set.help();
+        return kExitOk;
+    }
+    const Result<OptionValues> values = set.parse(arguments);
+    if (!values) {
+        return fail_usage(streams, verb.name, values.error().message());
+    }
+    constexpr std::string_view kRequired[]{"owner", "span"};
+    const std::string absent = missing(*values, kRequired);
+    if (!absent.empty()) {
+        return fail_usage(streams, verb.name, "missing: " + absent);
+    }
+    const Result<wire::AdjudicateRequest> request = read_request(*values, verb.decision);
+    if (!request) {
+        return fail_usage(streams, verb.name, request.error().message());
+    }
+    const Result<void> done = adjudicate(*values, *request);
+    if (!done) {
+        return daemon_failure(streams, done.error());
+    }
+    streams.out << verb.done << '\n';
+    return kExitOk;
+}
+
+}  // namespace
+
+int run_cell_list(std::span<const std::string> arguments, Streams& streams) {
+    OptionSet set("cell list [OPTION...]", "The cells that the running daemon holds.");
+    set.flag("json", "JSON instead of tables");
+    add_socket_option(set);
+    return run_document_verb("cell list", set, wire::Document::cells, print_cells, arguments,
+                             streams);
+}
+
+int run_cell_trust(std::span<const std::string> arguments, Streams& streams) {
+    return run_decision(kTrust, arguments, streams);
+}
+
+int run_cell_taint(std::span<const std::string> arguments, Streams& streams) {
+    return run_decision(kTaint, arguments, streams);
+}
+
+int run_cell_poison(std::span<const std::string> arguments, Streams& streams) {
+    return run_decision(kPoison, arguments, streams);
+}
+
+}  // namespace cxlpool::ctl

@@ -1,0 +1,53 @@
+# bash completion for cxlpoolctl(1)                                         -*- shell-script -*-
+
+_cxlpoolctl() {
+    local cur prev words cword
+    _init_completion || return
+
+    # The options come from the program's own help, so that they are always those it takes.
+    local verbs='topology profile plan status verdict cell'
+    local verb=${words[1]:-} options=1
+    case $cword:$verb in
+    1:*)
+        mapfile -t COMPREPLY < <(compgen -W "$verbs --help --version" -- "$cur")
+        return
+        ;;
+    2:plan)
+        mapfile -t COMPREPLY < <(compgen -W 'fleet --help' -- "$cur")
+        return
+        ;;
+    2:cell)
+        mapfile -t COMPREPLY < <(compgen -W 'list trust taint poison --help' -- "$cur")
+        return
+        ;;
+    esac
+    case $verb in
+    plan | cell) options=2 ;;
+    esac
+
+    case $prev in
+    --from | --save | --with | --profile | --context | --socket)
+        _filedir
+        return
+        ;;
+    --tier)
+        mapfile -t COMPREPLY < <(compgen -W 'hbm dram numa_far cxl remote_dram disk remote' -- "$cur")
+        return
+        ;;
+    --axis)
+        mapfile -t COMPREPLY < <(compgen -S = -W 'model tokenizer serializer position policy admitter
+            weights adapter dtype kv_quant rope page_tokens layers shard layout' -- "$cur")
+        compopt -o nospace
+        return
+        ;;
+    esac
+    if [[ $cur == -* ]]; then
+        mapfile -t COMPREPLY < <(compgen -W \
+            "$("$1" "${words[@]:1:options}" --help 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p')" \
+            -- "$cur")
+    else
+        # --from takes several files.
+        _filedir
+    fi
+} &&
+    complete -F _cxlpoolctl cxlpoolctl

@@ -1,0 +1,117 @@
+#include "cxlpoolctl/daemon.hpp"
+
+#include <cstdlib>
+#include <ostream>
+
+#include "base/units.hpp"
+#include "client/connection.hpp"
+#include "cxlpoolctl/output.hpp"
+#include "cxlpoolctl/source.hpp"
+
+namespace cxlpool::ctl {
+namespace {
+
+// The code is the stable part of what the daemon answers: scripts look for it.
+Error with_code(Error error) {
+    const std::string_view code = errc_name(error.code());
+    return std::move(error).with_context(code);
+}
+
+Result<client::Connection> connect(const OptionValues& values) {
+    wire::HelloRequest hello;
+    hello.engine_name = "cxlpoolctl";
+    return client::Connection::connect(socket_path(values), hello);
+}
+
+}  // namespace
+
+int daemon_failure(Streams& streams, const Error& error) {
+    const bool usage = error.code() == Errc::invalid_argument || error.code() == Errc::unknown_word;
+    return fail(streams, error, usage ? kExitUsage : kExitNo);
+}
+
+void add_socket_option(OptionSet& set) {
+    set.value(
+        "socket", "PATH",
+        "the daemon's admin socket (default: $CXLPOOL_ADMIN_SOCKET, else\n" CXLPOOL_ADMIN_SOCKET
+        ")");
+}
+
+std::string socket_path(const OptionValues& values) {
+    if (const std::optional<std::string> given = values.value("socket")) {
+        return *given;
+    }
+    const char* from_environment = std::getenv("CXLPOOL_ADMIN_SOCKET");
+    return from_environment != nullptr && *from_environment != '\0' ? from_environment
+                                                                    : CXLPOOL_ADMIN_SOCKET;
+}
+
+Result<void> read_span(const OptionValues& values, SpanDigest& span) {
+    const std::string text = values.value("span").value_or("");
+    if (!from_hex(text, span.bytes.data(), span.bytes.size())) {
+        return Error{Errc::invalid_argument, "--span: '" + text + "' is no digest of " +
+                                                 std::to_string(2 * span.bytes.size()) +
+                                                 " hexadecimal digits"};
+    }
+    if (!span.present()) {
+        return Error{Errc::invalid_argument, "--span: all zeros is no digest"};
+    }
+    return {};
+}
+
+Result<std::string> fetch_document(const OptionValues& values,
+                                   const wire::DocumentRequest& request) {
+    Result<client::Connection> connection = connect(values);
+    if (!connection) {
+        return with_code(std::move(connection).error());
+    }
+    Result<std::string> document = connection->fetch_document(request);
+    return document ? std::move(document) : with_code(std::move(document).error());
+}
+
+Result<void> adjudicate(const OptionValues& values, const wire::AdjudicateRequest& request) {
+    Result<client::Connection> connection = connect(values);
+    if (!connection) {
+        return with_code(std::move(connection).error());
+    }
+    Result<wire::EmptyReply> reply = connection->ask<wire::EmptyReply>(request);
+    if (!reply) {
+        return with_code(std::move(reply).error());
+    }
+    return {};
+}
+
+Result<std::string> fetch_document(const OptionValues& values, wire::Document kind) {
+    wire::DocumentRequest request;
+    request.kind = kind;
+    return fetch_document(values, request);
+}
+
+int run_document_verb(std::string_view verb, const OptionSet& set, wire::Document kind,
+                      void (*print)(std::ostream&, const json::Value&),
+                      std::span<const std::string> arguments, Streams& streams) {
+    if (set.asks_for_help(arguments)) {
+        streams.out << set.help();
+        return kExitOk;
+    }
+    const Result<OptionValues> values = set.parse(arguments);
+    if (!values) {
+        return fail_usage(streams, verb, values.error().message());
+    }
+    const Result<std::string> document = fetch_document(*values, kind);
+    if (!document) {
+        return daemon_failure(streams, document.error());
+    }
+    if (values->has("json")) {
+        print_json(streams.out, *document);
+        return kExitOk;
+    }
+    const Result<json::Value> parsed = parse_document("the daemon's answer", *document);
+    if (!parsed) {
+        return fail(streams, parsed.error());
+    }
+    print(streams.out, *parsed);
+    return kExitOk;
+}
+
+}  // namespace cxlpool::ctl

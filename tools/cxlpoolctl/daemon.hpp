@@ -1,0 +1,41 @@
+// The running daemon, over its admin socket.
+#pragma once
+
+#include <iosfwd>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/json_reader.hpp"
+#include "base/result.hpp"
+#include "cxlpoolctl/options.hpp"
+#include "cxlpoolctl/verb.hpp"
+#include "wire/messages.hpp"
+
+namespace cxlpool::ctl {
+
+void add_socket_option(OptionSet& set);
+
+// --socket, else $CXLPOOL_ADMIN_SOCKET, else where the daemon puts it.
+std::string socket_path(const OptionValues& values);
+
+// --span: 64 hexadecimal digits, not all zero. Error: invalid_argument.
+Result<void> read_span(const OptionValues& values, SpanDigest& span);
+
+// Errors: unavailable (nobody listens there; the message names the socket and the remedy), those of
+// the daemon, as "not_permitted: ...".
+Result<std::string> fetch_document(const OptionValues& values,
+                                   const wire::DocumentRequest& request);
+Result<std::string> fetch_document(const OptionValues& values, wire::Document kind);
+
+Result<void> adjudicate(const OptionValues& values, const wire::AdjudicateRequest& request);
+
+// Says why the daemon gave no answer; wrong usage keeps its own exit status.
+int daemon_failure(Streams& streams, const Error& error);
+
+// A verb that does nothing but show one document of the daemon.
+int run_document_verb(std::string_view verb, const OptionSet& set, wire::Document kind,
+                      void (*print)(std::ostream&, const json::Value&),
+                      std::span<const std::string> arguments, Streams& streams);
+
+}  // namespace cxlpool::ctl

@@ -1,0 +1,45 @@
+// Everything that cxlpoolctl shows, as tables and as JSON.
+//
+// Responsible for: the one place where documents become text. A document is the JSON that `--json`
+// prints (from this program's own report, or from the daemon); the tables are made from it, so that
+// both always say the same. Invariants: a missing or null field is shown as "-", never as 0;
+// 64-bit numbers are exact.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "base/json_reader.hpp"
+#include "base/result.hpp"
+#include "domain/fleet_plan.hpp"
+
+namespace cxlpool::ctl {
+
+// A document on standard output, with exactly one newline at its end.
+void print_json(std::ostream& out, std::string_view document);
+
+// `{"source","memdevs","regions","dax_devices","nodes","pools","findings"}`; hosts and coherence
+// of pools and the NUMA tiers come from the profiles.
+void print_topology(std::ostream& out, const json::Value& topology, const json::Value& profiles);
+void print_profiles(std::ostream& out, const json::Value& profiles);
+// True when the document holds a finding of severity warning or error.
+bool has_serious_finding(const json::Value& topology);
+
+struct FleetPlanView {
+    FleetPlanInput input;
+    FleetPlan plan;
+    Profile profile;
+};
+std::string fleet_plan_json(const FleetPlanView& view);
+void print_fleet_plan(std::ostream& out, const FleetPlanView& view);
+
+void print_status(std::ostream& out, const json::Value& status);
+void print_cells(std::ostream& out, const json::Value& cells);
+
+// The verdict of the cell that came nearest to a hit: "hit/in_place", "untrusted"; "miss/absent"
+// when no cell has the span.
+std::string best_verdict(const json::Value& explain);
+void print_explain(std::ostream& out, const json::Value& explain);
+
+}  // namespace cxlpool::ctl

@@ -1,0 +1,163 @@
+// cxlpoolctl verdict
+#include <algorithm>
+#include <ostream>
+
+#include "base/units.hpp"
+#include "cxlpoolctl/daemon.hpp"
+#include "cxlpoolctl/files.hpp"
+#include "cxlpoolctl/options.hpp"
+#include "cxlpoolctl/output.hpp"
+#include "cxlpoolctl/source.hpp"
+#include "cxlpoolctl/verb.hpp"
+#include "domain/context.hpp"
+
+namespace cxlpool::ctl {
+namespace {
+
+constexpr std::string_view kVerb = "verdict";
+// Fifteen axes of at most 256 bytes, with room for how a person lays them out.
+constexpr std::size_t kContextFileMaxBytes = 64U << 10U;
+
+OptionSet options() {
+    OptionSet set(
+        "verdict --requester TENANT --span HEX [OPTION...]",
+        "What the trust gate says when this tenant wants this span under this context, for every\n"
+        "cell that holds the span. The first line is the verdict of the cell that came nearest to\n"
+        "a hit. Asks the running daemon; grants nothing. Exit status 0: hit, 1: refused or "
+        "absent.");
+    set.value("requester", "TENANT", "the tenant whose question it is")
+        .value("span", "HEX", "the digest of the span: 64 hexadecimal digits")
+        .value("context", "FILE",
+               "the wanted context: a JSON object of axis and value, all texts\n"
+               "('-': standard input)")
+        .values("axis", "NAME=VALUE",
+                "one axis of the context, instead of what the file says; the axes are\n"
+                "model, tokenizer, serializer, position, policy, admitter, weights,\n"
+                "adapter, dtype, kv_quant, rope, page_tokens, layers, shard, layout")
+        .flag("json", "JSON instead of tables");
+    add_socket_option(set);
+    return set;
+}
+
+Result<void> set_axis(ContextFields& fields, std::string_view name, const std::string& value) {
+    const std::optional<Axis> axis = parse_axis(name);
+    if (!axis) {
+        return Error{Errc::unknown_word, "unknown axis '" + std::string(name) +
+                                             "'; 'cxlpoolctl verdict --help' "
+                                             "lists them"};
+    }
+    fields[*axis] = value;
+    return {};
+}
+
+Result<void> read_context_file(const std::string& file, Streams& streams, ContextFields& fields) {
+    const Result<std::string> text = read_file(file, streams.in, kContextFileMaxBytes);
+    if (!text) {
+        return text.error();
+    }
+    const Result<json::Value> document = json::parse(file, *text);
+    if (!document) {
+        return document.error();
+    }
+    if (!document->is(json::Value::Kind::object)) {
+        return json::error_at(Errc::malformed, file, *document, "a context is one JSON object");
+    }
+    for (const auto& [name, value] : document->members) {
+        std::string written = value.string;
+        if (value.is(json::Value::Kind::unsigned_number)) {
+            written = std::to_string(value.unsigned_number);  // page_tokens, layers
+        } else if (!value.is(json::Value::Kind::string)) {
+            return json::error_at(Errc::malformed, file, value,
+                                  "the value of axis '" + name + "' is no text");
+        }
+        const Result<void> set = set_axis(fields, name, written);
+        if (!set) {
+            return json::error_at(set.error().code(), file, value, set.error().message());
+        }
+    }
+    return {};
+}
+
+Result<ContextFields> read_context(const OptionValues& values, Streams& streams) {
+    ContextFields fields;
+    if (const std::optional<std::string> file = values.value("context")) {
+        CXLPOOL_TRY(read_context_file(*file, streams, fields));
+    }
+    for (const std::string& pair : values.values("axis")) {
+        const std::size_t equals = pair.find('=');
+        if (equals == std::string::npos) {
+            return Error{Errc::invalid_argument,
+                         "--axis '" + pair + "' is not NAME=VALUE, as in --axis model=llama-70b"};
+        }
+        CXLPOOL_TRY(set_axis(fields, pair.substr(0, equals), pair.substr(equals + 1)));
+    }
+    CXLPOOL_TRY(validate(fields));
+    return fields;
+}
+
+Result<wire::DocumentRequest> read_request(const OptionValues& values, Streams& streams) {
+    wire::DocumentRequest request;
+    request.kind = wire::Document::explain;
+    const Result<std::optional<std::uint64_t>> requester = values.number("requester");
+    if (!requester) {
+        return requester.error();
+    }
+    request.requester = requester->value_or(0);
+    if (request.requester == 0) {
+        return Error{Errc::invalid_argument, "--requester: 0 is no tenant"};
+    }
+    CXLPOOL_TRY(read_span(values, request.span));
+    const Result<ContextFields> fields = read_context(values, streams);
+    if (!fields) {
+        return fields.error();
+    }
+    for (std::size_t i = 0; i < kAxisCount; ++i) {
+        if (fields->axes[i]) {
+            request.axes.push_back({static_cast<std::uint8_t>(i), *fields->axes[i]});
+        }
+    }
+    return request;
+}
+
+bool is_hit_word(std::string_view word) {
+    return word.substr(0, 4) == "hit/";
+}
+
+}  // namespace
+
+int run_verdict(std::span<const std::string> arguments, Streams& streams) {
+    const OptionSet set = options();
+    if (set.asks_for_help(arguments)) {
+        streams.out << set.help();
+        return kExitOk;
+    }
+    const Result<OptionValues> values = set.parse(arguments);
+    if (!values) {
+        return fail_usage(streams, kVerb, values.error().message());
+    }
+    constexpr std::string_view kRequired[]{"requester", "span"};
+    const std::string absent = missing(*values, kRequired);
+    if (!absent.empty()) {
+        return fail_usage(streams, kVerb, "missing: " + absent);
+    }
+    const Result<wire::DocumentRequest> request = read_request(*values, streams);
+    if (!request) {
+        return fail(streams, request.error(), kExitUsage);
+    }
+    const Result<std::string> document = fetch_document(*values, *request);
+    if (!document) {
+        return daemon_failure(streams, document.error());
+    }
+    const Result<json::Value> explain = parse_document("explain", *document);
+    if (!explain) {
+        return fail(streams, explain.error());
+    }
+    if (values->has("json")) {
+        print_json(streams.out, *document);
+    } else {
+        print_explain(streams.out, *explain);
+    }
+    return is_hit_word(best_verdict(*explain)) ? kExitOk : kExitNo;
+}
+
+}  // namespace cxlpool::ctl
