@@ -4,7 +4,9 @@
  * nor a user database, so the identity is numeric and this helper is all it takes.
  * Exit status: that of COMMAND; 125 for a wrong call or a refused change of identity; 126 or 127
  * when COMMAND cannot be run or does not exist, as a shell would say it. */
+#ifndef _GNU_SOURCE
 #define _GNU_SOURCE
+#endif
 
 #include <errno.h>
 #include <grp.h>
@@ -15,9 +17,8 @@
 #include <unistd.h>
 
 /* (uid_t)-1 means "leave unchanged" to setresuid(), so it must never be taken for an identity. */
-static int parse_id(const char *text, const char *what, unsigned *id)
-{
-    char *end = NULL;
+static int parse_id(const char* text, const char* what, unsigned* id) {
+    char* end = NULL;
     unsigned long value;
 
     errno = 0;
@@ -31,8 +32,7 @@ static int parse_id(const char *text, const char *what, unsigned *id)
     return 0;
 }
 
-int main(int argc, char **argv)
-{
+int main(int argc, char** argv) {
     unsigned uid = 0;
     unsigned gid = 0;
 
