@@ -357,9 +357,8 @@ CXLPOOL_API int cxlpool_lookup(cxlpool_context* context, const cxlpool_digest* s
  * of the whole segment that is made once and shared by all hits in it. `*data` belongs to the
  * lease of the hit. Blocks when the segment is not mapped yet.
  * Errors: the common ones; here WRONG_STATE also means that the verdict is not
- * CXLPOOL_HIT_IN_PLACE, and NOT_PERMITTED also that the cell was taken back in between.
- *   CXLPOOL_E_STALE_LEASE  The lease has ended. Look the span up again.
- *   CXLPOOL_E_NOT_FOUND    The segment is gone, and with it the cell. Look the span up again. */
+ * CXLPOOL_HIT_IN_PLACE.
+ *   CXLPOOL_E_STALE_LEASE  The lease has ended. Look the span up again. */
 CXLPOOL_API int cxlpool_attend(cxlpool_client* client, const cxlpool_hit* hit, const void** data);
 
 /* 1 while the lease is live, else 0. Reads shared memory and the clock: cheap enough for every
@@ -387,12 +386,11 @@ CXLPOOL_API int cxlpool_release(cxlpool_client* client, cxlpool_lease lease);
  * visible to this tenant's engines only and to be written in place before cxlpool_seal(); then or
  * with cxlpool_release() the fill ends. Blocks.
  * Errors: the common ones; here LIMIT_EXCEEDED means leases, bytes being filled, or cells.
- *   CXLPOOL_E_TOO_LARGE              Over info.max_cell_bytes, or a pool name over 64 bytes.
- *   CXLPOOL_E_SPAN_EXCEEDS_CAPACITY  No pool could ever hold it.
- *   CXLPOOL_E_CAPACITY               No room now. Compute without the pool; try again later.
- *   CXLPOOL_E_KEY_INCOMPLETE         The context lacks an axis. Create a complete one.
- *   CXLPOOL_E_ALREADY_EXISTS         This tenant has this cell. Look it up.
- *   CXLPOOL_E_NOT_FOUND              No such pool, or the daemon does not know the context. */
+ *   CXLPOOL_E_TOO_LARGE       Over info.max_cell_bytes, or a pool name over 64 bytes.
+ *   CXLPOOL_E_CAPACITY        No room now. Compute without the pool; try again later.
+ *   CXLPOOL_E_KEY_INCOMPLETE  The context lacks an axis. Create a complete one.
+ *   CXLPOOL_E_ALREADY_EXISTS  This tenant has this cell. Look it up.
+ *   CXLPOOL_E_NOT_FOUND       No such pool, or the daemon does not know the context. */
 CXLPOOL_API int cxlpool_begin(cxlpool_context* context, const cxlpool_digest* span,
                               uint64_t length_bytes, const char* pool, cxlpool_fill* out);
 
@@ -403,7 +401,6 @@ CXLPOOL_API int cxlpool_begin(cxlpool_context* context, const cxlpool_digest* sp
  * Errors: the common ones; here WRONG_STATE also means that fill->data is NULL, or that another
  * thread is sealing it.
  *   CXLPOOL_E_STALE_LEASE  The lease had ended, and the cell with it. Release it and begin again.
- *   CXLPOOL_E_REVOKED      The cell was taken away. Release it.
  *   CXLPOOL_E_CANCELLED    The cell was removed while it was being sealed. Release it.
  *   CXLPOOL_E_CAPACITY     No room for the bytes where they would be safe to share. */
 CXLPOOL_API int cxlpool_seal(cxlpool_client* client, cxlpool_fill* fill, cxlpool_digest* digest);
@@ -426,9 +423,8 @@ CXLPOOL_API int cxlpool_share(cxlpool_context* context, const cxlpool_digest* sp
 /* A descriptor of a segment, for an engine that registers memory with a device itself. `access` is
  * CXLPOOL_ACCESS_READ or _WRITE; a descriptor for reading cannot be mapped writable. `*fd` is the
  * caller's to close, and outlives leases and client: stop reading when the lease ends. Blocks.
- * Errors: the common ones; here NOT_PERMITTED means that no lease of this client is in the
- * segment, or none that may write.
- *   CXLPOOL_E_NOT_FOUND  No such segment on this connection. */
+ * Errors: the common ones; here NOT_PERMITTED means that this client may only read the segment.
+ *   CXLPOOL_E_STALE_LEASE  No live lease of this client is in the segment. */
 CXLPOOL_API int cxlpool_segment_fd(cxlpool_client* client, uint32_t segment, int access, int* fd);
 
 /* --- planning --------------------------------------------------------------------------------- */

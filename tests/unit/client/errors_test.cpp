@@ -133,7 +133,7 @@ const std::vector<Function> kFunctions{
      }},
     {"cxlpool_attend",
      Type::map,
-     {CXLPOOL_E_STALE_LEASE, CXLPOOL_E_NOT_FOUND},
+     {CXLPOOL_E_STALE_LEASE},
      [](World& w) {
          const void* data = &w;
          const int code = cxlpool_attend(w.client, &w.hit, &data);
@@ -153,12 +153,12 @@ const std::vector<Function> kFunctions{
      [](World& w) { return Outcome{cxlpool_release(w.client, w.hit.lease)}; }},
     {"cxlpool_begin",
      Type::begin,
-     {CXLPOOL_E_TOO_LARGE, CXLPOOL_E_SPAN_EXCEEDS_CAPACITY, CXLPOOL_E_CAPACITY,
-      CXLPOOL_E_KEY_INCOMPLETE, CXLPOOL_E_ALREADY_EXISTS, CXLPOOL_E_NOT_FOUND},
+     {CXLPOOL_E_TOO_LARGE, CXLPOOL_E_CAPACITY, CXLPOOL_E_KEY_INCOMPLETE, CXLPOOL_E_ALREADY_EXISTS,
+      CXLPOOL_E_NOT_FOUND},
      call_begin},
     {"cxlpool_seal",
      Type::seal,
-     {CXLPOOL_E_STALE_LEASE, CXLPOOL_E_REVOKED, CXLPOOL_E_CANCELLED, CXLPOOL_E_CAPACITY},
+     {CXLPOOL_E_STALE_LEASE, CXLPOOL_E_CANCELLED, CXLPOOL_E_CAPACITY},
      call_seal},
     {"cxlpool_share",
      Type::share,
@@ -168,7 +168,7 @@ const std::vector<Function> kFunctions{
      }},
     {"cxlpool_segment_fd",
      Type::map,
-     {CXLPOOL_E_NOT_FOUND},
+     {CXLPOOL_E_STALE_LEASE},
      [](World& w) {
          int fd = -77;
          const int code = cxlpool_segment_fd(w.client, kFakeSegment, CXLPOOL_ACCESS_READ, &fd);
