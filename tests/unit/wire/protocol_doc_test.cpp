@@ -1,4 +1,5 @@
-// docs/protocol.md has the layouts that the codec walks: every field, at its offset, in its type.
+// docs/protocol.md and cxlpool-protocol(7) have the layouts that the codec walks: every field, at
+// its offset, in its type.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -98,8 +99,31 @@ std::map<std::string, Rows> documented() {
     return sections;
 }
 
-TEST(ProtocolPage, HasEveryLayout) {
-    const std::map<std::string, Rows> expected{
+// The same of the manual page: ".Ss hello request", ".It 16 Ta u32 Ta magic Ta ...".
+std::map<std::string, Rows> documented_in_manual() {
+    std::ifstream file(CXLPOOL_PROTOCOL_MAN);
+    std::map<std::string, Rows> sections;
+    std::string heading;
+    for (std::string line; std::getline(file, line);) {
+        if (line.rfind(".Ss ", 0) == 0) {
+            heading = line.substr(4);
+        } else if (line.rfind(".It ", 0) == 0 && line.find(" Ta ") != std::string::npos) {
+            std::string row = "|";
+            std::size_t from = 3;
+            for (int column = 0; column < 3; ++column) {
+                const std::size_t to = line.find(" Ta", from);
+                row += line.substr(from, to - from) + " |";
+                from = to == std::string::npos ? to : to + 3;
+            }
+            sections[heading].push_back(row);
+        }
+    }
+    sections.erase("Header");
+    return sections;
+}
+
+const std::map<std::string, Rows>& layouts() {
+    static const std::map<std::string, Rows> all{
         {"hello request", rows_of<HelloRequest>()},
         {"hello reply", rows_of<HelloReply>()},
         {"context_register request", rows_of<ContextRegisterRequest>()},
@@ -125,18 +149,29 @@ TEST(ProtocolPage, HasEveryLayout) {
         {"document reply", rows_of<DocumentReply>()},
         {"error reply", rows_of<ErrorText>()},
     };
-    const auto found = documented();
-    for (const auto& [heading, rows] : expected) {
+    return all;
+}
+
+void expect_all(const std::map<std::string, Rows>& found) {
+    for (const auto& [heading, rows] : layouts()) {
         const auto at = found.find(heading);
         if (at == found.end()) {
-            ADD_FAILURE() << "no section '### " << heading << "'";
+            ADD_FAILURE() << "no section '" << heading << "'";
             continue;
         }
         EXPECT_EQ(at->second, rows) << heading;
     }
     for (const auto& [heading, rows] : found) {
-        EXPECT_EQ(expected.count(heading), 1U) << "a section of no message: " << heading;
+        EXPECT_EQ(layouts().count(heading), 1U) << "a section of no message: " << heading;
     }
+}
+
+TEST(ProtocolPage, HasEveryLayout) {
+    expect_all(documented());
+}
+
+TEST(ProtocolManual, HasEveryLayout) {
+    expect_all(documented_in_manual());
 }
 
 TEST(ProtocolPage, HasEveryTypeAndErrorCode) {
