@@ -208,9 +208,9 @@ int serve(const Config& config, std::vector<ServedPool> pools) {
             return fail(armed.error(), kFailed);
         }
     }
+    spdlog::info("ready: tenancy {}, reactor {}", to_word(config.mode), loop.kind());
     notify::ready("serving " + std::to_string(config.pools.size()) + " pool(s), tenancy " +
                   std::string(to_word(config.mode)));
-    spdlog::info("ready: tenancy {}, reactor {}", to_word(config.mode), loop.kind());
     const Result<void> ended = loop.run();
     notify::stopping();
     (*server)->shut_down();
