@@ -60,7 +60,7 @@ class Assessor {
         for (const DaxDevice* const device : candidates) {
             pools.push_back(pool_of(*device));
         }
-        if (!topology_.dax_listed) {
+        if (!topology_.dax_listed && topology_.dax_devices.empty()) {
             for (const Region& region : topology_.regions) {
                 if (usable_.count(region.name) != 0) {
                     pools.push_back(pool_of(region));

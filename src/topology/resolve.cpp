@@ -3,6 +3,7 @@
 #include <set>
 #include <tuple>
 
+#include "domain/words.hpp"
 #include "topology/lookup.hpp"
 #include "topology/topology.hpp"
 
@@ -273,7 +274,7 @@ class Checker {
                            (!bridge->parent_dport.empty() && target.target == bridge->parent_dport);
                 });
             if (!listed) {
-                outside.insert(bridge->host.empty() ? bridge->name : bridge->host);
+                outside.insert(bridge->name + " " + words::quoted(bridge->host));
             }
         }
         for (const std::string& bridge : outside) {

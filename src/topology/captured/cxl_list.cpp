@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <array>
+#include <limits>
 
 #include "base/units.hpp"
 #include "topology/captured/listing.hpp"
@@ -266,6 +267,12 @@ class Listing {
         std::optional<std::int64_t> negative;
         decoder.max_available_extent_bytes =
             fields.u64_or_negative("max_available_extent", negative);
+        // A window with more in it than it holds makes the tool's difference wrap.
+        constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+        if (decoder.max_available_extent_bytes.value_or(0) > kMost) {
+            negative = static_cast<std::int64_t>(*decoder.max_available_extent_bytes);
+            decoder.max_available_extent_bytes.reset();
+        }
         if (negative && source_.ok()) {
             collector_.add(Finding{
                 Finding::Severity::warning, "negative_extent", decoder.name,

@@ -461,6 +461,14 @@ TEST(Captured, NumbersOutOfRangeAreRefusedWithThePlace) {
               std::nullopt);
 }
 
+TEST(Captured, AnExtentThatWrappedIsUnknown) {
+    const Topology t = read_text(R"([{"decoder":"decoder0.0","max_available_extent":
+        18446743934123114495,"nr_targets":1}])");
+    EXPECT_EQ(t.decoders.at(0).max_available_extent_bytes, std::nullopt);
+    EXPECT_THAT(with_code(t.source_findings, "negative_extent").at(0)->message,
+                HasSubstr("-139586437121"));
+}
+
 TEST(Captured, ANegativeCountOfBlocksIsUnknown) {
     const Topology t = read_text(R"([{"chardev":"dax0.0","size":1,"mode":"system-ram",
         "online_memblocks":-13,"total_memblocks":4}])");
