@@ -120,18 +120,18 @@ with_ccache() {
     fi
 }
 
-# configure LOG DIRECTORY CC CXX OPTION...: once; later calls only bring the options up to date.
+# configure LOG DIRECTORY CC CXX OPTION...: does nothing when it is done already with these options.
 configure() {
-    local log=$1 directory=$2 cc=$3 cxx=$4
+    local log=$1 directory=$2 cc=$3 cxx=$4 done_with
     shift 4
-    # A configuration that was interrupted cannot be continued.
-    if [[ -d $directory && ! -f $directory/build.ninja ]]; then
-        rm -rf "$directory"
+    done_with="$cc $cxx $*"
+    if [[ -f $directory/build.ninja && $(cat "$directory/configured" 2>/dev/null) == "$done_with" ]]; then
+        return 0
     fi
-    if [[ -f $directory/build.ninja ]]; then
-        run_logged "$log" meson configure "$directory" "$@"
-    else
-        run_logged "$log" env CC="$(with_ccache "$cc")" CXX="$(with_ccache "$cxx")" \
-            meson setup "$directory" "$SOURCE_DIR" "$@"
-    fi
+    # A configuration that was interrupted, or made with other options, is made afresh; ccache keeps
+    # what it compiled.
+    rm -rf "$directory"
+    run_logged "$log" env CC="$(with_ccache "$cc")" CXX="$(with_ccache "$cxx")" \
+        meson setup "$directory" "$SOURCE_DIR" "$@" || return
+    printf '%s\n' "$done_with" >"$directory/configured"
 }
