@@ -2,57 +2,26 @@
 // place of /sys and /dev, and on this machine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <stdlib.h>
-#include <umockdev.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <memory>
 #include <string>
 
 #include "support/sysfs_tree.hpp"
+#include "support/umockdev_testbed.hpp"
 #include "topology/live/live.hpp"
 
 namespace cxlpool {
 namespace {
 
+using test::Testbed;
 using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
 const std::string kGolden = CXLPOOL_GOLDEN_DIR;
-
-}  // namespace
-
-struct Unref {
-    void operator()(UMockdevTestbed* testbed) const noexcept { g_object_unref(testbed); }
-};
-
-namespace {
-
-// While it lives, /sys and /dev are those of the tree.
-class Testbed {
-  public:
-    explicit Testbed(const test::SysfsTree& tree, bool with_device_nodes = true)
-        : testbed_(umockdev_testbed_new()) {
-        const std::unique_ptr<char, decltype(&g_free)> root(
-            umockdev_testbed_get_root_dir(testbed_.get()), &g_free);
-        root_ = root.get();
-        test::materialise(tree, root_);
-        if (with_device_nodes) {
-            test::add_device_nodes(tree, root_);
-        }
-    }
-
-    const std::filesystem::path& root() const { return root_; }
-
-  private:
-    std::filesystem::path root_;
-    std::unique_ptr<UMockdevTestbed, Unref> testbed_;
-};
 
 Topology read() {
     Result<Topology> topology = read_live();
@@ -241,19 +210,3 @@ TEST(ReadLive, ReadsThisMachine) {
 
 }  // namespace
 }  // namespace cxlpool
-
-int main(int argc, char** argv) {
-    ::testing::InitGoogleTest(&argc, argv);
-    // A testbed is hundreds of small files, for which memory is much faster than most disks.
-    if (::access("/dev/shm", W_OK) == 0) {
-        ::setenv("TMPDIR", "/dev/shm", 1);
-    }
-    // umockdev knows whether its library is preloaded only while a testbed stands.
-    std::unique_ptr<UMockdevTestbed, cxlpool::Unref> probe(umockdev_testbed_new());
-    if (umockdev_in_mock_environment() == FALSE) {
-        std::puts("skipped: run it as `umockdev-wrapper PROGRAM`");
-        return 77;
-    }
-    probe.reset();
-    return RUN_ALL_TESTS();
-}
