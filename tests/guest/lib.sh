@@ -110,6 +110,16 @@ json() {
     }
 }
 
+# save_output FILE COMMAND...: standard output to the file; standard error stays where it is.
+save_output() {
+    local file=$1
+    shift
+    "$@" >"$file" || {
+        cat "$file"
+        return 1
+    }
+}
+
 have_programs() {
     local program
     for program in "$@"; do
@@ -169,13 +179,84 @@ copy_sysfs() {
 
 # --- the daemon ------------------------------------------------------------------------------------
 
-DAEMON_PIDS=/run/daemons
+ENGINE_SOCKET=/run/cxlpool/engine.sock
+ADMIN_SOCKET=/run/cxlpool/admin.sock
+DAEMON_PID=/run/cxlpoold.pid
 
-stop_daemons() {
+# Users: tenant 1, tenant 2, and one that no grant names.
+UID_A=1001
+UID_B=1002
+UID_NOBODY=1003
+
+ctl() {
+    cxlpoolctl --socket "$ADMIN_SOCKET" "$@"
+}
+
+# write_config FILE POOL_LINE...: a configuration in mode multi with one devdax pool and the users
+# above; each POOL_LINE is a line of the pool's table.
+write_config() {
+    local file=$1 line
+    shift
+    {
+        echo 'tenancy = "multi"'
+        printf '[listen]\nengine = "%s"\nadmin = "%s"\n' "$ENGINE_SOCKET" "$ADMIN_SOCKET"
+        printf '[[pool]]\nname = "cxl0"\nprovider = "devdax"\n'
+        for line in "$@"; do echo "$line"; done
+        printf '[[tenant]]\nid = 1\nname = "alpha"\n[[tenant]]\nid = 2\nname = "beta"\n'
+        printf '[[grant]]\nuid = %s\ntenants = [1]\nroles = ["engine"]\n' "$UID_A"
+        printf '[[grant]]\nuid = %s\ntenants = [2]\nroles = ["engine"]\n' "$UID_B"
+        printf '[[grant]]\nuid = 0\nroles = ["admin", "inspector", "adjudicator"]\n'
+    } >"$file"
+}
+
+# start_daemon CONFIG: in the background, until it answers.
+start_daemon() {
+    mkdir -p /run/cxlpool /var/lib/cxlpool
+    cxlpoold --config "$1" >"$OUT/cxlpoold.log" 2>&1 &
+    echo $! >"$DAEMON_PID"
+    wait_for 60 daemon_answers_or_gone
+    ctl status && return 0
+    cat "$OUT/cxlpoold.log"
+    return 1
+}
+
+daemon_answers_or_gone() {
+    ctl status || ! kill -0 "$(cat "$DAEMON_PID")"
+}
+
+# stop_daemon: asks it to end and gives its exit status. Only in the shell that started it.
+stop_daemon() {
     local pid
-    [ -f "$DAEMON_PIDS" ] || return 0
-    while read -r pid; do
-        kill "$pid" 2>/dev/null
-    done <"$DAEMON_PIDS"
-    rm -f "$DAEMON_PIDS"
+    pid=$(cat "$DAEMON_PID") || return 1
+    rm -f "$DAEMON_PID"
+    kill -TERM "$pid" || return 1
+    wait "$pid"
+}
+
+# try_daemon CONFIG: for a configuration that must be refused. The time limit ends a daemon that
+# starts after all.
+try_daemon() {
+    mkdir -p /run/cxlpool /var/lib/cxlpool
+    timeout 60 cxlpoold --config "$1"
+}
+
+# says FILE WORD...: every word stands in the file.
+says() {
+    local file=$1 word
+    shift
+    for word in "$@"; do
+        grep -qF -- "$word" "$file" || {
+            echo "'$word' is not said in $file:"
+            cat "$file"
+            return 1
+        }
+    done
+}
+
+# tell_story BYTES: the two-tenant story against the running daemon.
+tell_story() {
+    mkdir -p /tmp/story
+    STORY_ENGINE_SOCKET=$ENGINE_SOCKET STORY_ADMIN_SOCKET=$ADMIN_SOCKET STORY_DIR=/tmp/story \
+        STORY_BYTES=$1 STORY_UID_A=$UID_A STORY_UID_B=$UID_B STORY_UID_NOBODY=$UID_NOBODY \
+        sh /story/story.sh
 }

@@ -54,13 +54,18 @@ initramfs_modules() {
     depmod -b "$root" "$KERNEL_VERSION"
 }
 
-# find_program NAME: where a program of this project is, in --install or in BUILDDIR.
+# find_program NAME: where a program of this project is, in --install first, then in BUILDDIR.
 find_program() {
-    local name=$1 place
-    for place in ${INSTALL_DIR:+"$INSTALL_DIR"/{bin,sbin,libexec,usr/bin,usr/sbin} "$INSTALL_DIR"} \
-        "$BUILD_DIR"/{src/daemon,src/tools,src/client,tools/cxlpoolctl,tools,examples,tests/story,tests/integration,tests/support} "$BUILD_DIR"; do
-        if [[ -f $place/$name && -x $place/$name ]]; then
-            printf '%s\n' "$place/$name"
+    local name=$1 directory places=()
+    if [[ -n $INSTALL_DIR ]]; then
+        places+=("$INSTALL_DIR"/{bin,sbin,usr/bin,usr/sbin})
+    fi
+    for directory in src/daemon tools/cxlpoolctl tools examples tests/support; do
+        places+=("$BUILD_DIR/$directory")
+    done
+    for directory in "${places[@]}"; do
+        if [[ -f $directory/$name && -x $directory/$name ]]; then
+            printf '%s\n' "$directory/$name"
             return 0
         fi
     done
@@ -74,13 +79,11 @@ initramfs_build() {
     for name in "${GUEST_PROGRAMS[@]}"; do
         initramfs_program "$root" "$(command -v "$name")"
     done
-    MISSING_PROGRAMS=()
     for name in "${PROJECT_PROGRAMS[@]}"; do
-        if path=$(find_program "$name"); then
-            initramfs_program "$root" "$path"
-        else
-            MISSING_PROGRAMS+=("$name")
-        fi
+        path=$(find_program "$name") ||
+            fail_setup "$name is neither in $BUILD_DIR nor given with --install." \
+                "Build it first: ninja -C $BUILD_DIR"
+        initramfs_program "$root" "$path"
     done
     if ! path=$(find_program as_uid); then
         path=$WORK_DIR/as_uid

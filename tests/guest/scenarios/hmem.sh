@@ -1,6 +1,6 @@
 #: summary memory that firmware reserved for a special purpose (hmem) as dax: the two-tenant story
 #: machine hmem
-#: timeout 300
+#: timeout 900
 #: modules device_dax dax_hmem
 
 . /lib.sh

@@ -1,6 +1,6 @@
 #: summary a persistent region interleaved over two CXL devices behind two host bridges
 #: machine cxl-x2
-#: timeout 300
+#: timeout 900
 #: modules cxl_acpi cxl_pci cxl_mem cxl_pmem nd_pmem dax_pmem device_dax
 
 . /lib.sh

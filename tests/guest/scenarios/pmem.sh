@@ -1,6 +1,6 @@
 #: summary a persistent CXL region made devdax: topology, profile, the two-tenant story, the refusal
 #: machine cxl-x1
-#: timeout 420
+#: timeout 900
 #: modules cxl_acpi cxl_pci cxl_mem cxl_pmem nd_pmem dax_pmem device_dax
 
 . /lib.sh
@@ -27,3 +27,23 @@ check daxctl_list "daxctl list shows dax0.0 in mode devdax, aligned to 2 MiB" \
     'any(.[].devices[]; .chardev == "dax0.0" and .mode == "devdax" and .align == 2097152)'
 check ndctl_list "ndctl list shows the devdax namespace" \
     json "$OUT/ndctl-list.json" '[.. | objects | select(.mode? == "devdax")] | length == 1'
+
+# --- what the project's programs make of it ---
+
+check topology "cxlpoolctl topology --json reads the live machine" \
+    save_output "$OUT/topology.json" cxlpoolctl topology --json
+check topology_memdev "serial 4660 exactly, 512 MiB persistent, enabled" \
+    json "$OUT/topology.json" '.source == "live" and (.memdevs | length == 1) and (.memdevs[0] |
+        .serial == 4660 and .pmem_bytes == 536870912 and .ram_bytes == 0 and .enabled == true)'
+check topology_region "region0: pmem, committed, one way over that memdev" \
+    json "$OUT/topology.json" '. as $t | (.regions | length == 1) and (.regions[0] |
+        .name == "region0" and .type == "pmem" and .state == "committed"
+        and .capacity_bytes == 536870912 and .interleave_ways == 1 and .host_bridges == 1
+        and .memdevs == [$t.memdevs[0].name] and .cross_host_coherence == "none")'
+check topology_dax "dax0.0: mode devdax, aligned to 2 MiB, on region0, target node 1" \
+    json "$OUT/topology.json" '(.dax_devices | length == 1) and (.dax_devices[0] |
+        .name == "dax0.0" and .mode == "devdax" and .align_bytes == 2097152
+        and .region == "region0" and .target_node == 1)'
+check topology_pool "one pool, of the size of the dax device, on tier cxl" \
+    json "$OUT/topology.json" '. as $t | (.pools | length == 1) and (.pools[0] |
+        .capacity_bytes == $t.dax_devices[0].capacity_bytes and .tier == "cxl")'
