@@ -1,3 +1,4 @@
+# shellcheck shell=dash
 # Guest-side helpers of the scenarios; busybox sh. Sourced by init and by every scenario.
 #
 # A scenario prints one line for each check:
@@ -189,7 +190,7 @@ UID_B=1002
 UID_NOBODY=1003
 
 ctl() {
-    cxlpoolctl --socket "$ADMIN_SOCKET" "$@"
+    CXLPOOL_ADMIN_SOCKET=$ADMIN_SOCKET cxlpoolctl "$@"
 }
 
 # write_config FILE POOL_LINE...: a configuration in mode multi with one devdax pool and the users
@@ -253,10 +254,69 @@ says() {
     done
 }
 
+# same_pools LIVE CAPTURED: two reports of cxlpoolctl topology agree on regions, dax devices and
+# pools, as far as the tools' listings can say.
+same_pools() {
+    local filter='{regions: [.regions[] | {name, capacity_bytes, interleave_ways,
+            interleave_granularity_bytes, type, state, host_bridges, memdevs}],
+        dax: [.dax_devices[] | {name, capacity_bytes, align_bytes, mode, target_node, region}],
+        pools: [.pools[] | {name, capacity_bytes, tier, region, memdevs, serials, hosts,
+            cross_host_coherence, persistent, memory_node}]}'
+    jq -S "$filter" "$1" >/tmp/live.json && jq -S "$filter" "$2" >/tmp/captured.json || return 1
+    diff /tmp/live.json /tmp/captured.json
+}
+
 # tell_story BYTES: the two-tenant story against the running daemon.
 tell_story() {
     mkdir -p /tmp/story
     STORY_ENGINE_SOCKET=$ENGINE_SOCKET STORY_ADMIN_SOCKET=$ADMIN_SOCKET STORY_DIR=/tmp/story \
         STORY_BYTES=$1 STORY_UID_A=$UID_A STORY_UID_B=$UID_B STORY_UID_NOBODY=$UID_NOBODY \
         sh /story/story.sh
+}
+
+# check_refusal POOL_LINE...: mode multi refuses the pool of one dax device without the override.
+check_refusal() {
+    write_config /run/refused.toml "$@"
+    check_status 2 refusal "mode multi refuses a pool on one shared dax device, status 2" \
+        try_daemon /run/refused.toml
+    check refusal_text "the refusal names the pool, the line, the reason and the key that overrides" \
+        says "$OUT/refusal.txt" "/run/refused.toml:" "'cxl0'" "cooperative" "allow_cooperative = true"
+    check refusal_clean "nothing was started: no socket is there" \
+        no_sockets
+}
+
+# check_story BYTES POOL_LINE...: the daemon on /dev/dax0.0, found by these lines of the pool's
+# table, with the override; the story; a clean stop.
+check_story() {
+    local bytes=$1
+    shift
+    # What the project's udev rule does on a host: nobody but the daemon opens the device itself.
+    chown 0:0 /dev/dax0.0
+    chmod 0600 /dev/dax0.0
+    write_config /run/cxlpoold.toml "$@" "allow_cooperative = true"
+    check daemon "cxlpoold serves the pool with the override" start_daemon /run/cxlpoold.toml ||
+        return 1
+    check status "cxlpoolctl status --json" save_output "$OUT/status.json" ctl status --json
+    check status_pool "the daemon serves cxl0: devdax, of the size of the device" \
+        json "$OUT/status.json" "any(.pools[]; .name == \"cxl0\" and .provider == \"devdax\"
+            and .capacity_bytes == $(cat /sys/bus/dax/devices/dax0.0/size))"
+    check story "the two-tenant story on /dev/dax0.0, $bytes bytes" tell_story "$bytes"
+    check node_closed "the engines' users cannot open the device themselves" engines_cannot_open
+    check stop "cxlpoold ends with status 0 when asked" stop_daemon
+    check stop_clean "it takes its sockets along" \
+        no_sockets
+}
+
+no_sockets() {
+    [ ! -e "$ENGINE_SOCKET" ] && [ ! -e "$ADMIN_SOCKET" ]
+}
+
+engines_cannot_open() {
+    local uid
+    for uid in "$UID_A" "$UID_B" "$UID_NOBODY"; do
+        if as_uid "$uid" "$uid" sh -c ': </dev/dax0.0'; then
+            echo "uid $uid opened /dev/dax0.0"
+            return 1
+        fi
+    done
 }

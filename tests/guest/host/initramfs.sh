@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The guest's root: busybox, the modules that the scenarios name, the CXL programs, our programs and
 # their libraries, and the scenarios. Sourced by tests/guest/run.
 

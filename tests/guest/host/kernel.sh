@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The guest's kernel: Debian's package, unpacked into BUILDDIR/guest/kernel and never installed.
 # Sourced by tests/guest/run. Sets KERNEL_IMAGE, KERNEL_VERSION and KERNEL_ROOT.
 
@@ -17,6 +18,7 @@ kernel_use() {
     KERNEL_ROOT=$1
     for image in "$KERNEL_ROOT"/boot/vmlinuz-*; do
         [[ -f $image ]] || return 1
+        # shellcheck disable=SC2034  # read by tests/guest/run
         KERNEL_IMAGE=$image
         KERNEL_VERSION=${image##*/vmlinuz-}
         [[ -f $KERNEL_ROOT/lib/modules/$KERNEL_VERSION/modules.dep ]] && return 0

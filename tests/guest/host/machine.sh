@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # The machines that guests run on, as QEMU arguments. Sourced by tests/guest/run.
 #
 # A scenario names its machine in its '#: machine NAME' line; NAME is one of MACHINES below, and the
@@ -12,6 +13,7 @@ MACHINES=(cxl-x1 cxl-x2 hmem)
 readonly ROOT_BUS=pcie.0
 
 machine_common() {
+    # shellcheck disable=SC2054  # the commas are QEMU's
     QEMU_MACHINE=(-nodefaults -no-user-config -display none -no-reboot
         -accel tcg,thread=multi -cpu max,-erms,-fsrm -smp 2)
     # On a busy host the guest's processors stand still for seconds. The kernel would take that for

@@ -3,6 +3,8 @@
 #: timeout 900
 #: modules device_dax dax_hmem
 
+# shellcheck shell=dash
+# shellcheck source=../lib.sh
 . /lib.sh
 mkdir -p "$OUT/captured"
 
@@ -14,3 +16,21 @@ check daxctl_list "daxctl list shows dax0.0: 1 GiB, devdax, node 1, in an hmem r
     json "$OUT/captured/guest-hmem.daxctl-list.json" \
     'any(.[]; (.path | test("hmem")) and any(.devices[];
          .chardev == "dax0.0" and .mode == "devdax" and .size == 1073741824 and .target_node == 1))'
+
+check topology "cxlpoolctl topology --json reads the live machine" \
+    save_output "$OUT/topology.json" cxlpoolctl topology --json
+check topology_pool "one pool of 1 GiB on dax0.0, and a finding that no CXL device is known" \
+    json "$OUT/topology.json" '(.memdevs == []) and (.regions == []) and (.pools | length == 1)
+        and (.pools[0] | .name == "dax0.0" and .capacity_bytes == 1073741824
+            and .align_bytes == 2097152 and .memory_node == 1)
+        and any(.findings[]; .code == "no_cxl_memdev" and .subject == "dax0.0")'
+check profile "cxlpoolctl profile --json" save_output "$OUT/profile.json" cxlpoolctl profile --json
+check profile_pool "the pool's profile: one host, no coherence across hosts, nothing is made up" \
+    json "$OUT/profile.json" 'any(.profiles[]; .name == "dax0.0"
+        and .capacity_bytes.value == 1073741824 and .capacity_bytes.source == "observed"
+        and .persistent.value == null and .read_latency_ns.value == null
+        and .hosts.value == 1 and .cross_host_coherence.value == "none"
+        and .fabric_shareable == false)'
+
+check_refusal 'device = "/dev/dax0.0"'
+check_story 8388608 'device = "/dev/dax0.0"'

@@ -3,6 +3,8 @@
 #: timeout 900
 #: modules cxl_acpi cxl_pci cxl_mem cxl_pmem nd_pmem dax_pmem device_dax
 
+# shellcheck shell=dash
+# shellcheck source=../lib.sh
 . /lib.sh
 mkdir -p "$OUT/captured"
 
@@ -47,3 +49,23 @@ check topology_dax "dax0.0: mode devdax, aligned to 2 MiB, on region0, target no
 check topology_pool "one pool, of the size of the dax device, on tier cxl" \
     json "$OUT/topology.json" '. as $t | (.pools | length == 1) and (.pools[0] |
         .capacity_bytes == $t.dax_devices[0].capacity_bytes and .tier == "cxl")'
+cxlpoolctl topology --json --from "$OUT"/captured/guest-pmem.*-list.json >"$OUT/topology-captured.json"
+check topology_captured "what the tools print gives the same regions, devices and pools" \
+    same_pools "$OUT/topology.json" "$OUT/topology-captured.json"
+
+check profile "cxlpoolctl profile --json" save_output "$OUT/profile.json" cxlpoolctl profile --json
+check profile_pool "the pool's profile: observed capacity, kind and node; nothing is made up" \
+    json "$OUT/profile.json" 'any(.profiles[]; .name == "dax0.0" and .tier == "cxl"
+        and .capacity_bytes.source == "observed" and .persistent.value == true
+        and .share_kind.value == "cxl_hdm" and .memory_node.value == 1
+        and .read_latency_ns.value == null and .read_mbps.value == null
+        and .hosts.value == 1 and .hosts.source == "unknown"
+        and .cross_host_coherence.value == "none" and .fabric_shareable == false)'
+
+# --- the daemon, which finds the pool by the serial of its device ---
+
+check_refusal "serial = 4660"
+write_config /run/absent.toml "serial = 99" "allow_cooperative = true"
+check_status 1 absent "a serial that no device has is refused" try_daemon /run/absent.toml
+check absent_text "and the refusal names what there is" says "$OUT/absent.txt" "99" "4660"
+check_story 2097152 "serial = 4660"
