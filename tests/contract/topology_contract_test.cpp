@@ -14,11 +14,12 @@
 #include "topology/captured/captured.hpp"
 #include "topology/live/live.hpp"
 #include "topology/live/reader.hpp"
+#include "topology/rules.hpp"
 
 namespace cxlpool {
 namespace {
 
-const std::string kCaptured = std::string(CXLPOOL_GOLDEN_DIR) + "/captured/";
+const std::string kGolden = std::string(CXLPOOL_GOLDEN_DIR) + "/";
 
 std::string content_of(const std::string& path) {
     std::ifstream file(path, std::ios::binary);
@@ -29,8 +30,8 @@ std::string content_of(const std::string& path) {
 }
 
 Topology from_tools() {
-    const std::string cxl = content_of(kCaptured + "guest-pmem.cxl-list.json");
-    const std::string daxctl = content_of(kCaptured + "guest-pmem.daxctl-list.json");
+    const std::string cxl = content_of(kGolden + "captured/guest-pmem.cxl-list.json");
+    const std::string daxctl = content_of(kGolden + "captured/guest-pmem.daxctl-list.json");
     const std::array texts{CapturedText{"cxl", cxl}, CapturedText{"daxctl", daxctl}};
     Result<Topology> topology = read_captured(texts);
     EXPECT_TRUE(topology) << topology.error().message();
@@ -39,8 +40,8 @@ Topology from_tools() {
 
 enum class Reader { libraries, sysfs_alone };
 
-Topology from_sysfs(Reader reader) {
-    const test::SysfsTree tree = test::load_sysfs_tree(kCaptured + "guest-pmem.sysfs.json");
+Topology from_sysfs(Reader reader, const std::string& file = "captured/guest-pmem.sysfs.json") {
+    const test::SysfsTree tree = test::load_sysfs_tree(kGolden + file);
     if (reader == Reader::libraries) {
         const test::Testbed testbed(tree);
         Result<Topology> topology = read_live();
@@ -181,6 +182,34 @@ TEST_P(TopologyContract, ToolsAndSysfsTellTheSameMachine) {
     expect_same_objects(tools.regions, live.regions);
     expect_same_objects(tools.dax_devices, live.dax_devices);
     EXPECT_TRUE(live.source_findings.empty()) << live.source_findings.at(0).message;
+}
+
+TEST_P(TopologyContract, ToolsAndSysfsMakeTheSamePool) {
+    const std::vector<PoolCandidate> tools = assess(from_tools()).pools;
+    const std::vector<PoolCandidate> live = assess(from_sysfs(GetParam())).pools;
+    ASSERT_EQ(tools.size(), 1U);
+    ASSERT_EQ(names(tools), names(live));
+    EXPECT_EQ(live[0].capacity_bytes, 526385152U);
+    EXPECT_EQ(tools[0].capacity_bytes, live[0].capacity_bytes);
+    EXPECT_EQ(tools[0].align_bytes, live[0].align_bytes);
+    EXPECT_EQ(tools[0].region, live[0].region);
+    EXPECT_EQ(tools[0].memdevs, live[0].memdevs);
+    EXPECT_EQ(live[0].serials, std::vector<std::uint64_t>{4660});
+    EXPECT_EQ(tools[0].serials, live[0].serials);
+}
+
+TEST_P(TopologyContract, MappableDevicesOfAMixedTreeAreThePools) {
+    const Topology live = from_sysfs(GetParam(), "sysfs/a15-mixed-hmem-pmem-dax.sysfs.json");
+    const std::vector<PoolCandidate> pools = assess(live).pools;
+    EXPECT_EQ(names(pools), (std::vector<std::string>{"dax0.0", "dax2.0", "dax6.0"}));
+}
+
+TEST_P(TopologyContract, AVolatileRegionInSystemRamModeIsAFindingAndNoPool) {
+    const Topology live = from_sysfs(GetParam(), "sysfs/a13-cxl-ram-x1-kmem.sysfs.json");
+    const Assessment assessment = assess(live);
+    EXPECT_TRUE(assessment.pools.empty());
+    EXPECT_TRUE(std::any_of(assessment.findings.begin(), assessment.findings.end(),
+                            [](const Finding& finding) { return finding.subject == "dax0.0"; }));
 }
 
 INSTANTIATE_TEST_SUITE_P(Readers, TopologyContract,
