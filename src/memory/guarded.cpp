@@ -72,16 +72,25 @@ Result<void> run_guarded(std::span<const std::byte> one, std::span<const std::by
                          void (*work)(void*), void* argument) {
     install_handler();
     CXLPOOL_CHECK(current == nullptr);
+    // A thread that blocks SIGBUS would be killed by a fault instead of reaching the handler.
+    sigset_t bus_error;
+    sigset_t before;
+    ::sigemptyset(&bus_error);
+    ::sigaddset(&bus_error, SIGBUS);
+    CXLPOOL_CHECK(::pthread_sigmask(SIG_UNBLOCK, &bus_error, &before) == 0);
     Guard guard;
     guard.one = one;
     guard.other = other;
-    if (sigsetjmp(guard.landing, 1) != 0) {
-        current = nullptr;
+    // No mask is saved by the jump: the one from before is put back on both ways out.
+    if (sigsetjmp(guard.landing, 0) == 0) {
+        current = &guard;
+        work(argument);
+    }
+    current = nullptr;
+    CXLPOOL_CHECK(::pthread_sigmask(SIG_SETMASK, &before, nullptr) == 0);
+    if (guard.fault != nullptr) {
         return fault_error(guard);
     }
-    current = &guard;
-    work(argument);
-    current = nullptr;
     return {};
 }
 

@@ -4,7 +4,8 @@
 // under its mapping, and memory can fail: the next touch is then SIGBUS. These functions turn it
 // into an error; a SIGBUS anywhere else keeps its ordinary, deadly meaning.
 //
-// Any thread. The first call takes over the process's SIGBUS handler for good.
+// Any thread, whatever its signal mask: SIGBUS is unblocked for the time of the call. The first
+// call takes over the process's SIGBUS handler for good.
 #pragma once
 
 #include <cstddef>

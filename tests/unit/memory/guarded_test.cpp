@@ -78,6 +78,23 @@ TEST_F(HalfGone, WorksAgainAfterAFaultAndOnSeveralThreads) {
     two.join();
 }
 
+// A blocked SIGBUS would end the process without ever reaching the handler.
+TEST_F(HalfGone, AThreadThatBlocksSignalsIsGuardedAndKeepsItsMask) {
+    std::thread blocking([&] {
+        sigset_t all;
+        ::sigfillset(&all);
+        ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &all, nullptr), 0);
+        for (const bool fails : {true, false}) {
+            EXPECT_EQ(guarded_zero(fails ? bytes_ : bytes_.first(kPage)).has_value(), !fails);
+            sigset_t after;
+            ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, nullptr, &after), 0);
+            EXPECT_EQ(::sigismember(&after, SIGBUS), 1);
+            EXPECT_EQ(::sigismember(&after, SIGTERM), 1);
+        }
+    });
+    blocking.join();
+}
+
 using HalfGoneDeathTest = HalfGone;
 
 TEST_F(HalfGoneDeathTest, AFaultElsewhereKeepsItsMeaning) {

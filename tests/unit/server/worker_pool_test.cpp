@@ -2,14 +2,20 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "base/unique_fd.hpp"
+#include "memory/guarded.hpp"
 
 namespace cxlpool {
 namespace {
@@ -163,9 +169,36 @@ TEST_F(WorkerPoolTest, WorkersLeaveSignalsToTheMainThread) {
     ASSERT_TRUE(reactor().run());
     EXPECT_EQ(::sigismember(&mask, SIGTERM), 1);
     EXPECT_EQ(::sigismember(&mask, SIGHUP), 1);
+    EXPECT_EQ(::sigismember(&mask, SIGCHLD), 1);
+    // A fault belongs to the thread that caused it; blocked, it ends the process unhandled.
+    for (const int fault : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
+        EXPECT_EQ(::sigismember(&mask, fault), 0) << "signal " << fault;
+    }
     sigset_t ours;
     ::pthread_sigmask(SIG_SETMASK, nullptr, &ours);
     EXPECT_EQ(::sigismember(&ours, SIGTERM), 0);
+}
+
+TEST_F(WorkerPoolTest, MemoryThatIsTakenAwayUnderAJobIsAnErrorOfTheJob) {
+    constexpr std::size_t kBytes = 65536;
+    const UniqueFd fd(::memfd_create("taken", MFD_CLOEXEC));
+    ASSERT_TRUE(fd);
+    ASSERT_EQ(::ftruncate(fd.get(), kBytes), 0);
+    void* const at = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
+    ASSERT_NE(at, MAP_FAILED);
+    ASSERT_EQ(::ftruncate(fd.get(), 4096), 0);
+    WorkerPool pool(reactor(), 1, 4);
+    std::optional<Result<ContentDigest>> digest;
+    ASSERT_TRUE(pool.submit(
+        [&digest, at] {
+            digest = guarded_digest({static_cast<const std::byte*>(at), kBytes});
+        },
+        [this] { reactor().stop(); }));
+    ASSERT_TRUE(reactor().run());
+    ASSERT_TRUE(digest);
+    ASSERT_FALSE(*digest);
+    EXPECT_EQ(digest->error().code(), Errc::io);
+    ::munmap(at, kBytes);
 }
 
 }  // namespace
