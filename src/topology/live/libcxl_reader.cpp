@@ -226,8 +226,9 @@ class Reader {
     Topology& topology_;
 };
 
-void log_line(cxl_ctx* ctx, int /*priority*/, const char* /*file*/, int /*line*/,
-              const char* /*function*/, const char* format, va_list args) {
+[[gnu::format(printf, 6, 0)]] void log_line(cxl_ctx* ctx, int /*priority*/, const char* /*file*/,
+                                            int /*line*/, const char* /*function*/,
+                                            const char* format, va_list args) {
     log_library_line(*static_cast<FindingLog*>(cxl_get_userdata(ctx)), "libcxl", format, args);
 }
 

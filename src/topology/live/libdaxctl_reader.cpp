@@ -14,8 +14,9 @@
 namespace cxlpool::live {
 namespace {
 
-void log_line(daxctl_ctx* ctx, int /*priority*/, const char* /*file*/, int /*line*/,
-              const char* /*function*/, const char* format, va_list args) {
+[[gnu::format(printf, 6, 0)]] void log_line(daxctl_ctx* ctx, int /*priority*/, const char* /*file*/,
+                                            int /*line*/, const char* /*function*/,
+                                            const char* format, va_list args) {
     log_library_line(*static_cast<FindingLog*>(daxctl_get_userdata(ctx)), "libdaxctl", format,
                      args);
 }
