@@ -4,6 +4,8 @@
 
 # One word for the whole output, whatever the user's language.
 export LC_ALL=C.UTF-8
+# Checkouts of the same source share what ccache holds, wherever they lie.
+export CCACHE_BASEDIR=$SOURCE_DIR CCACHE_NOHASHDIR=1
 
 say() { printf '%s\n' "$*"; }
 
