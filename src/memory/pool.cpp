@@ -24,25 +24,11 @@ struct Held {
     bool releasing = false;
 };
 
-struct SegmentState {
-    SegmentState(std::unique_ptr<Segment> made, SegmentUse how, TenantId whose)
-        : segment(std::move(made)),
-          use(how),
-          owner(whose),
-          extents(segment->size_bytes(), kExtentAlignmentBytes) {}
-
-    std::unique_ptr<Segment> segment;
-    SegmentUse use;
-    TenantId owner;
-    ExtentAllocator extents;
-    std::map<std::uint64_t, Held> placements;  // by offset
-    std::uint64_t indexed_bytes = 0;           // key in Impl::roomiest; 0: not in there
-};
-
 // Disjoint, coalesced byte ranges: offset -> end.
 class RangeSet {
   public:
-    void insert_all(std::uint64_t end) { ranges_.emplace(0, end); }
+    RangeSet() = default;
+    explicit RangeSet(std::uint64_t end) { ranges_.emplace(0, end); }
     bool intersects(const Extent& extent) const noexcept {
         const std::uint64_t end = extent.offset_bytes + extent.length_bytes;
         const auto next = ranges_.lower_bound(end);
@@ -71,6 +57,31 @@ class RangeSet {
     std::map<std::uint64_t, std::uint64_t> ranges_;
 };
 
+// What has to be overwritten before it is handed out: everything on a device, which carries what
+// its last user left; and private memory that is not populated. (A shared placement is populated by
+// the copy into it.)
+RangeSet fresh_bytes(const Segment& segment, SegmentUse use, bool as_found) {
+    const bool reported = as_found || (use == SegmentUse::private_writable && !segment.populated());
+    return reported ? RangeSet(segment.size_bytes()) : RangeSet();
+}
+
+struct SegmentState {
+    SegmentState(std::unique_ptr<Segment> made, SegmentUse how, TenantId whose, bool as_found)
+        : segment(std::move(made)),
+          use(how),
+          owner(whose),
+          extents(segment->size_bytes(), kExtentAlignmentBytes),
+          unscrubbed(fresh_bytes(*segment, how, as_found)) {}
+
+    std::unique_ptr<Segment> segment;
+    SegmentUse use;
+    TenantId owner;
+    ExtentAllocator extents;
+    RangeSet unscrubbed;
+    std::map<std::uint64_t, Held> placements;  // by offset
+    std::uint64_t indexed_bytes = 0;           // key in Impl::roomiest; 0: not in there
+};
+
 Error not_held(const Placement& placement, const char* what) {
     return Error{Errc::invalid_argument,
                  "segment " + std::to_string(placement.segment.value) + ", offset " +
@@ -89,7 +100,6 @@ struct Pool::Impl {
     std::unordered_map<std::uint64_t, SegmentState> segments;
     // Per tenant, its writable segments by their largest free extent.
     std::map<TenantId, std::set<std::pair<std::uint64_t, std::uint64_t>>> roomiest;
-    RangeSet unscrubbed;  // of the one segment of a single_segment provider
     std::uint64_t last_segment = 0;
     std::uint64_t segment_bytes = 0;
     std::uint64_t placed_bytes = 0;
@@ -181,7 +191,8 @@ struct Pool::Impl {
         }
         const std::uint64_t id = ++last_segment;
         segment_bytes += (*made)->size_bytes();
-        segments.emplace(id, SegmentState(std::move(made).value(), use, owner));
+        segments.emplace(
+            id, SegmentState(std::move(made).value(), use, owner, traits().single_segment));
         return id;
     }
 
@@ -215,7 +226,7 @@ struct Pool::Impl {
         placed_bytes -= placement.extent.length_bytes;
         if (overwritten) {
             CXLPOOL_TRY(state.extents.free(placement.extent));
-            unscrubbed.subtract(placement.extent);
+            state.unscrubbed.subtract(placement.extent);
         } else {
             CXLPOOL_TRY(state.extents.quarantine(placement.extent));
             quarantined_bytes += placement.extent.length_bytes;
@@ -242,7 +253,6 @@ Result<std::unique_ptr<Pool>> Pool::create(PoolOptions options,
         if (!only) {
             return Error(only.error());
         }
-        impl->unscrubbed.insert_all(traits.capacity_bytes);
     }
     return std::unique_ptr<Pool>(new Pool(std::move(impl)));
 }
@@ -334,14 +344,15 @@ Result<void> Pool::withdraw(const Placement& placement) {
 }
 
 bool Pool::needs_scrub(const Placement& placement) const noexcept {
-    return holds(placement) && impl_->unscrubbed.intersects(placement.extent);
+    return holds(placement) &&
+           impl_->find(placement.segment)->unscrubbed.intersects(placement.extent);
 }
 
 Result<void> Pool::mark_scrubbed(const Placement& placement) {
     if (!holds(placement)) {
         return not_held(placement, "not handed out");
     }
-    impl_->unscrubbed.subtract(placement.extent);
+    impl_->find(placement.segment)->unscrubbed.subtract(placement.extent);
     return {};
 }
 

@@ -308,11 +308,37 @@ TEST_F(PoolTest, WhatADeviceCarriedMustBeOverwrittenOnce) {
     EXPECT_TRUE(all(pool->bytes(longer).last(4096), 0xee));
 }
 
-TEST_F(PoolTest, FreshSegmentsOfAKernelProviderAreClean) {
+TEST_F(PoolTest, FreshSegmentsThatArePopulatedAreClean) {
     const auto pool = make(8 * kMiB, 64 * kKiB);
     const Placement placement = *pool->place_private(kOne, 4096);
     EXPECT_FALSE(pool->needs_scrub(placement));
     EXPECT_TRUE(pool->mark_scrubbed(placement));
+}
+
+TEST_F(PoolTest, WhatIsNotPopulatedIsOverwrittenOnceByAWorker) {
+    state_.populated = false;
+    const auto pool = make(8 * kMiB, 64 * kKiB);
+    const Placement a = *pool->place_private(kOne, 4096);
+    const Placement b = *pool->place_private(kOne, 4096);
+    const Placement other = *pool->place_private(kTwo, 4096);
+    ASSERT_EQ(a.segment, b.segment);
+    EXPECT_TRUE(pool->needs_scrub(a));
+    ASSERT_TRUE(pool->mark_scrubbed(a));
+    EXPECT_FALSE(pool->needs_scrub(a));
+    EXPECT_TRUE(pool->needs_scrub(b));
+    // The same offset in another segment is another extent.
+    ASSERT_EQ(other.extent, a.extent);
+    EXPECT_TRUE(pool->needs_scrub(other));
+    ASSERT_TRUE(pool->release(other));
+    EXPECT_TRUE(pool->needs_scrub(b));
+    // What a release has overwritten is populated.
+    ASSERT_TRUE(pool->release(b));
+    const Placement again = *pool->place_private(kOne, 4096);
+    ASSERT_EQ(again.extent, b.extent);
+    EXPECT_FALSE(pool->needs_scrub(again));
+    // The copy into a shared placement is what populates it.
+    EXPECT_FALSE(pool->needs_scrub(*pool->place_shared(kOne, 4096)));
+    pool->check();
 }
 
 TEST_F(PoolTest, ADeviceThatCannotBeMappedMakesNoPool) {
@@ -337,6 +363,7 @@ class HoledSegment final : public Segment {
     }
     ~HoledSegment() override { ::munmap(bytes_.data(), bytes_.size()); }
     std::uint64_t size_bytes() const noexcept override { return kBytes; }
+    bool populated() const noexcept override { return true; }
     std::span<std::byte> bytes() noexcept override { return bytes_; }
     Result<UniqueFd> open_writable() override { return UniqueFd(); }
     Result<UniqueFd> open_readable() override { return UniqueFd(); }
