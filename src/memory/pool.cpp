@@ -100,6 +100,7 @@ struct Pool::Impl {
     std::unordered_map<std::uint64_t, SegmentState> segments;
     // Per tenant, its writable segments by their largest free extent.
     std::map<TenantId, std::set<std::pair<std::uint64_t, std::uint64_t>>> roomiest;
+    std::map<TenantId, std::size_t> owned_segments;  // never 0; not those of nobody
     std::uint64_t last_segment = 0;
     std::uint64_t segment_bytes = 0;
     std::uint64_t placed_bytes = 0;
@@ -158,6 +159,10 @@ struct Pool::Impl {
                 roomiest.erase(own);
             }
         }
+        const auto owned = owned_segments.find(state.owner);
+        if (--owned->second == 0) {
+            owned_segments.erase(owned);
+        }
         segment_bytes -= state.segment->size_bytes();
         // The bytes go back to the kernel, bad ones among them.
         quarantined_bytes -= state.extents.quarantined_bytes();
@@ -168,10 +173,18 @@ struct Pool::Impl {
     Result<std::uint64_t> add_segment(TenantId owner, SegmentUse use, std::uint64_t needed,
                                       std::uint64_t wanted) {
         if (segments.size() >= options.max_segments) {
+            // Without numbers: a tenant is not told what the others hold.
             return Error{Errc::limit_exceeded,
-                         "pool '" + options.name + "' has its " +
-                             std::to_string(options.max_segments) +
-                             " segments; raise max_segments, or release cells"};
+                         "pool '" + options.name +
+                             "' can have no more segments; try again when cells were released"};
+        }
+        const auto owned = owned_segments.find(owner);
+        if (owned != owned_segments.end() && owned->second >= options.max_segments_per_owner) {
+            return Error{Errc::limit_exceeded,
+                         "pool '" + options.name + "': a tenant has at most " +
+                             std::to_string(options.max_segments_per_owner) +
+                             " segments, one for each shared cell among them, and this one has "
+                             "them; release cells"};
         }
         const std::uint64_t mask = traits().alignment_bytes - 1;
         const std::uint64_t room =
@@ -190,6 +203,9 @@ struct Pool::Impl {
             return std::move(made).error().with_context("pool '" + options.name + "'");
         }
         const std::uint64_t id = ++last_segment;
+        if (owner) {
+            ++owned_segments[owner];
+        }
         segment_bytes += (*made)->size_bytes();
         segments.emplace(
             id, SegmentState(std::move(made).value(), use, owner, traits().single_segment));
@@ -401,6 +417,7 @@ void Pool::check() const {
     std::uint64_t placed_sum = 0;
     std::uint64_t quarantined_sum = 0;
     std::size_t indexed = 0;
+    std::map<TenantId, std::size_t> owned;
     for (const auto& [id, state] : impl_->segments) {
         state.extents.check();
         CXLPOOL_CHECK(id <= impl_->last_segment);
@@ -417,6 +434,7 @@ void Pool::check() const {
         }
         CXLPOOL_CHECK(!state.placements.empty());
         CXLPOOL_CHECK(state.owner.value != 0);
+        ++owned[state.owner];
         if (state.use == SegmentUse::shared_read_only) {
             CXLPOOL_CHECK(state.placements.size() == 1);
             continue;
@@ -437,6 +455,10 @@ void Pool::check() const {
     CXLPOOL_CHECK(placed_sum == impl_->placed_bytes);
     CXLPOOL_CHECK(quarantined_sum == impl_->quarantined_bytes);
     CXLPOOL_CHECK(impl_->segments.size() <= impl_->options.max_segments);
+    CXLPOOL_CHECK(owned == impl_->owned_segments);
+    for (const auto& [owner, count] : owned) {
+        CXLPOOL_CHECK(count <= impl_->options.max_segments_per_owner);
+    }
 }
 
 }  // namespace cxlpool

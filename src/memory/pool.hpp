@@ -56,6 +56,8 @@ struct PoolOptions {
     // of its own; it is at most an eighth of the capacity), so that an engine maps few of them.
     std::uint64_t private_segment_bytes = 64ULL << 20U;
     std::size_t max_segments = 16384;  // each holds one descriptor and one mapping of the daemon
+    // So that no tenant takes all of them. A device, which is nobody's, does not count.
+    std::size_t max_segments_per_owner = 4096;
 };
 
 struct PoolUsage {

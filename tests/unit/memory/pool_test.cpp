@@ -166,10 +166,38 @@ TEST_F(PoolTest, SegmentsAreLimited) {
     const auto refused = pool->place_private(kTwo, 1);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), Errc::limit_exceeded);
-    EXPECT_THAT(refused.error().message(), HasSubstr("max_segments"));
+    EXPECT_EQ(refused.error().message(),
+              "pool 'p0' can have no more segments; try again when cells were released");
     EXPECT_TRUE(pool->place_private(kOne, 1));
     ASSERT_TRUE(pool->release(shared));
     EXPECT_TRUE(pool->place_private(kTwo, 1));
+    pool->check();
+}
+
+TEST_F(PoolTest, NoTenantTakesTheSegmentsOfTheOthers) {
+    PoolOptions options;
+    options.private_segment_bytes = 64 * kKiB;
+    EXPECT_EQ(options.max_segments_per_owner, 4096U);
+    EXPECT_LT(options.max_segments_per_owner, options.max_segments);
+    options.max_segments_per_owner = 2;
+    const auto pool = make(test::fake_traits(8 * kMiB), options);
+    ASSERT_TRUE(pool->place_private(kOne, 1));
+    const Placement shared = *pool->place_shared(kOne, 1);
+    for (const auto& refused : {pool->place_shared(kOne, 1), pool->place_private(kOne, kMiB)}) {
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code(), Errc::limit_exceeded);
+        EXPECT_EQ(refused.error().message(),
+                  "pool 'p0': a tenant has at most 2 segments, one for each shared cell among "
+                  "them, and this one has them; release cells");
+    }
+    // What fits into a segment that is there is no matter of segments, nor are other tenants.
+    EXPECT_TRUE(pool->place_private(kOne, 1));
+    EXPECT_TRUE(pool->place_shared(kTwo, 1));
+    EXPECT_TRUE(pool->place_private(kTwo, 1));
+    pool->check();
+    ASSERT_TRUE(pool->release(shared));
+    EXPECT_TRUE(pool->place_shared(kOne, 1));
+    EXPECT_FALSE(pool->place_shared(kOne, 1));
     pool->check();
 }
 
