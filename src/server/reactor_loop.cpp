@@ -59,7 +59,9 @@ void ReactorLoop::remove(int fd) noexcept {
         const Interest interest = std::move(it->second);
         interests_.erase(it);
         gone(fd, interest);
-        settle();
+        if (!running_) {
+            settle();
+        }
     }
 }
 

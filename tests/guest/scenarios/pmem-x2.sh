@@ -37,3 +37,7 @@ cxlpoolctl topology --json --from "$OUT"/captured/guest-pmem-x2.*-list.json \
     >"$OUT/topology-captured.json"
 check topology_captured "what the tools print gives the same regions, devices and pools" \
     same_pools "$OUT/topology.json" "$OUT/topology-captured.json"
+
+# --- the daemon, which finds the pool by the name of its region ---
+
+check_story 1048576 'region = "region0"'
