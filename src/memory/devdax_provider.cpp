@@ -240,6 +240,7 @@ class DevdaxSegment final : public Segment {
     }
 
     std::uint64_t size_bytes() const noexcept override { return bytes_.size(); }
+    bool populated() const noexcept override { return true; }  // a device is memory
     std::span<std::byte> bytes() noexcept override { return bytes_; }
 
     Result<UniqueFd> open_writable() override {

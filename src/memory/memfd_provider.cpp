@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/units.hpp"
@@ -23,7 +24,13 @@
 namespace cxlpool {
 namespace {
 
-// Bytes held by the segments of one provider; a segment gives its share back when it dies.
+// Up to here a segment is populated when it is made: clearing 64 pages takes about as long as the
+// system calls that make a segment. The kernel clears some GiB a second, so that a long one would
+// hold up the reactor, and with it every tenant, for as long as its maker likes.
+constexpr std::uint64_t kPopulateAtOnceBytes = 256 << 10U;
+
+// Bytes held by the segments of one provider, and which of them the kernel still has to find memory
+// for; a segment gives its share back when it dies.
 class Ledger {
   public:
     explicit Ledger(std::uint64_t capacity_bytes) : capacity_bytes_(capacity_bytes) {}
@@ -37,9 +44,32 @@ class Ledger {
         used_bytes_ -= bytes;
     }
 
+    void add_unpopulated(int fd, std::uint64_t bytes) { unpopulated_.emplace(fd, bytes); }
+    void forget_unpopulated(int fd) { unpopulated_.erase(fd); }
+    // A segment that was populated once no longer counts, so that only the recent ones are asked.
+    std::uint64_t unpopulated_bytes() {
+        std::uint64_t sum = 0;
+        for (auto at = unpopulated_.begin(); at != unpopulated_.end();) {
+            constexpr std::uint64_t kBlockBytes = 512;
+            struct stat status = {};
+            const std::uint64_t there =
+                ::fstat(at->first, &status) == 0
+                    ? static_cast<std::uint64_t>(status.st_blocks) * kBlockBytes
+                    : 0;
+            if (there >= at->second) {
+                at = unpopulated_.erase(at);
+                continue;
+            }
+            sum += at->second - there;
+            ++at;
+        }
+        return sum;
+    }
+
   private:
     std::uint64_t capacity_bytes_;
     std::uint64_t used_bytes_ = 0;
+    std::map<int, std::uint64_t> unpopulated_;  // descriptor -> bytes, of ordinary pages
 };
 
 Error memory_error(const std::string& doing, int os_errno) {
@@ -63,9 +93,13 @@ Error memory_error(const std::string& doing, int os_errno) {
 class MemfdSegment final : public Segment {
   public:
     MemfdSegment(UniqueFd fd, SegmentUse use, std::shared_ptr<Ledger> ledger,
-                 std::span<std::byte> bytes)
+                 std::span<std::byte> bytes, bool huge)
         : fd_(std::move(fd)), use_(use), ledger_(std::move(ledger)), bytes_(bytes) {
         ledger_->take(bytes_.size());
+        // Of huge pages the mapping has reserved what it takes.
+        if (!populated() && !huge) {
+            ledger_->add_unpopulated(fd_.get(), bytes_.size());
+        }
     }
     MemfdSegment(const MemfdSegment&) = delete;
     MemfdSegment& operator=(const MemfdSegment&) = delete;
@@ -78,10 +112,12 @@ class MemfdSegment final : public Segment {
             ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                         static_cast<off_t>(bytes_.size()));
         }
+        ledger_->forget_unpopulated(fd_.get());
         ledger_->give_back(bytes_.size());
     }
 
     std::uint64_t size_bytes() const noexcept override { return bytes_.size(); }
+    bool populated() const noexcept override { return bytes_.size() <= kPopulateAtOnceBytes; }
     std::span<std::byte> bytes() noexcept override { return bytes_; }
 
     Result<UniqueFd> open_writable() override {
@@ -159,7 +195,7 @@ Result<void> bind_to_node(std::span<std::byte> bytes, std::uint32_t node) {
 }
 
 // Every page exists afterwards, so that no later touch can fail for want of memory.
-Result<void> reserve(int fd, std::span<std::byte> bytes) {
+Result<void> populate(int fd, std::span<std::byte> bytes) {
     constexpr int kAttempts = 16;  // a signal undoes what was allocated so far
     for (int attempt = 0; attempt < kAttempts; ++attempt) {
         if (::fallocate(fd, 0, 0, static_cast<off_t>(bytes.size())) == 0) {
@@ -169,7 +205,7 @@ Result<void> reserve(int fd, std::span<std::byte> bytes) {
             break;
         }
     }
-    return memory_error("reserving " + std::to_string(bytes.size()) + " bytes", errno);
+    return memory_error("populating " + std::to_string(bytes.size()) + " bytes", errno);
 }
 
 class MemfdProvider final : public SegmentProvider {
@@ -213,9 +249,15 @@ class MemfdProvider final : public SegmentProvider {
     }
 
   private:
+    // Asked before the kernel has to find memory that it does not have: for ordinary pages it would
+    // rather kill somebody than fail a touch. What was promised to earlier segments, and is not
+    // populated yet, is not there for this one, although the host still counts it as available;
+    // other pools and other programs do not know of that promise.
     Result<void> check_available(std::uint64_t size_bytes) const {
-        const std::optional<std::uint64_t> available =
-            available_bytes(options_.host, options_.numa_node);
+        std::optional<std::uint64_t> available = available_bytes(options_.host, options_.numa_node);
+        if (available) {
+            *available -= std::min(*available, ledger_->unpopulated_bytes());
+        }
         if (available && *available < size_bytes) {
             return Error{
                 Errc::out_of_memory,
@@ -254,16 +296,16 @@ class MemfdProvider final : public SegmentProvider {
         if (options_.numa_node) {
             CXLPOOL_TRY(bind_to_node(mapping.get(), *options_.numa_node));
         }
-        if (!huge && options_.hugepages == HugePages::automatic &&
-            ::madvise(at, size_bytes, MADV_HUGEPAGE) == 0) {
-            // Only a touch through the mapping honours the advice. Whether it helps or not, the
-            // reservation below says whether there is memory.
-            ::madvise(at, size_bytes, MADV_POPULATE_WRITE);
+        if (!huge && options_.hugepages == HugePages::automatic) {
+            // Advice, honoured by a touch through this mapping; nothing is lost where it is not.
+            ::madvise(at, size_bytes, MADV_HUGEPAGE);
         }
-        CXLPOOL_TRY(reserve(fd.get(), mapping.get()));
+        if (size_bytes <= kPopulateAtOnceBytes) {
+            CXLPOOL_TRY(populate(fd.get(), mapping.get()));
+        }
         CXLPOOL_TRY(seal(fd.get(), use));
         return std::unique_ptr<Segment>(
-            std::make_unique<MemfdSegment>(std::move(fd), use, ledger_, mapping.release()));
+            std::make_unique<MemfdSegment>(std::move(fd), use, ledger_, mapping.release(), huge));
     }
 
     // Nobody changes the size. No engine adds a seal of its own, against the daemon. Of a shared

@@ -24,25 +24,11 @@ struct Held {
     bool releasing = false;
 };
 
-struct SegmentState {
-    SegmentState(std::unique_ptr<Segment> made, SegmentUse how, TenantId whose)
-        : segment(std::move(made)),
-          use(how),
-          owner(whose),
-          extents(segment->size_bytes(), kExtentAlignmentBytes) {}
-
-    std::unique_ptr<Segment> segment;
-    SegmentUse use;
-    TenantId owner;
-    ExtentAllocator extents;
-    std::map<std::uint64_t, Held> placements;  // by offset
-    std::uint64_t indexed_bytes = 0;           // key in Impl::roomiest; 0: not in there
-};
-
 // Disjoint, coalesced byte ranges: offset -> end.
 class RangeSet {
   public:
-    void insert_all(std::uint64_t end) { ranges_.emplace(0, end); }
+    RangeSet() = default;
+    explicit RangeSet(std::uint64_t end) { ranges_.emplace(0, end); }
     bool intersects(const Extent& extent) const noexcept {
         const std::uint64_t end = extent.offset_bytes + extent.length_bytes;
         const auto next = ranges_.lower_bound(end);
@@ -71,6 +57,31 @@ class RangeSet {
     std::map<std::uint64_t, std::uint64_t> ranges_;
 };
 
+// What has to be overwritten before it is handed out: everything on a device, which carries what
+// its last user left; and private memory that is not populated. (A shared placement is populated by
+// the copy into it.)
+RangeSet fresh_bytes(const Segment& segment, SegmentUse use, bool as_found) {
+    const bool reported = as_found || (use == SegmentUse::private_writable && !segment.populated());
+    return reported ? RangeSet(segment.size_bytes()) : RangeSet();
+}
+
+struct SegmentState {
+    SegmentState(std::unique_ptr<Segment> made, SegmentUse how, TenantId whose, bool as_found)
+        : segment(std::move(made)),
+          use(how),
+          owner(whose),
+          extents(segment->size_bytes(), kExtentAlignmentBytes),
+          unscrubbed(fresh_bytes(*segment, how, as_found)) {}
+
+    std::unique_ptr<Segment> segment;
+    SegmentUse use;
+    TenantId owner;
+    ExtentAllocator extents;
+    RangeSet unscrubbed;
+    std::map<std::uint64_t, Held> placements;  // by offset
+    std::uint64_t indexed_bytes = 0;           // key in Impl::roomiest; 0: not in there
+};
+
 Error not_held(const Placement& placement, const char* what) {
     return Error{Errc::invalid_argument,
                  "segment " + std::to_string(placement.segment.value) + ", offset " +
@@ -89,7 +100,7 @@ struct Pool::Impl {
     std::unordered_map<std::uint64_t, SegmentState> segments;
     // Per tenant, its writable segments by their largest free extent.
     std::map<TenantId, std::set<std::pair<std::uint64_t, std::uint64_t>>> roomiest;
-    RangeSet unscrubbed;  // of the one segment of a single_segment provider
+    std::map<TenantId, std::size_t> owned_segments;  // never 0; not those of nobody
     std::uint64_t last_segment = 0;
     std::uint64_t segment_bytes = 0;
     std::uint64_t placed_bytes = 0;
@@ -148,6 +159,10 @@ struct Pool::Impl {
                 roomiest.erase(own);
             }
         }
+        const auto owned = owned_segments.find(state.owner);
+        if (--owned->second == 0) {
+            owned_segments.erase(owned);
+        }
         segment_bytes -= state.segment->size_bytes();
         // The bytes go back to the kernel, bad ones among them.
         quarantined_bytes -= state.extents.quarantined_bytes();
@@ -158,10 +173,18 @@ struct Pool::Impl {
     Result<std::uint64_t> add_segment(TenantId owner, SegmentUse use, std::uint64_t needed,
                                       std::uint64_t wanted) {
         if (segments.size() >= options.max_segments) {
+            // Without numbers: a tenant is not told what the others hold.
             return Error{Errc::limit_exceeded,
-                         "pool '" + options.name + "' has its " +
-                             std::to_string(options.max_segments) +
-                             " segments; raise max_segments, or release cells"};
+                         "pool '" + options.name +
+                             "' can have no more segments; try again when cells were released"};
+        }
+        const auto owned = owned_segments.find(owner);
+        if (owned != owned_segments.end() && owned->second >= options.max_segments_per_owner) {
+            return Error{Errc::limit_exceeded,
+                         "pool '" + options.name + "': a tenant has at most " +
+                             std::to_string(options.max_segments_per_owner) +
+                             " segments, one for each shared cell among them, and this one has "
+                             "them; release cells"};
         }
         const std::uint64_t mask = traits().alignment_bytes - 1;
         const std::uint64_t room =
@@ -180,8 +203,12 @@ struct Pool::Impl {
             return std::move(made).error().with_context("pool '" + options.name + "'");
         }
         const std::uint64_t id = ++last_segment;
+        if (owner) {
+            ++owned_segments[owner];
+        }
         segment_bytes += (*made)->size_bytes();
-        segments.emplace(id, SegmentState(std::move(made).value(), use, owner));
+        segments.emplace(
+            id, SegmentState(std::move(made).value(), use, owner, traits().single_segment));
         return id;
     }
 
@@ -215,7 +242,7 @@ struct Pool::Impl {
         placed_bytes -= placement.extent.length_bytes;
         if (overwritten) {
             CXLPOOL_TRY(state.extents.free(placement.extent));
-            unscrubbed.subtract(placement.extent);
+            state.unscrubbed.subtract(placement.extent);
         } else {
             CXLPOOL_TRY(state.extents.quarantine(placement.extent));
             quarantined_bytes += placement.extent.length_bytes;
@@ -242,7 +269,6 @@ Result<std::unique_ptr<Pool>> Pool::create(PoolOptions options,
         if (!only) {
             return Error(only.error());
         }
-        impl->unscrubbed.insert_all(traits.capacity_bytes);
     }
     return std::unique_ptr<Pool>(new Pool(std::move(impl)));
 }
@@ -334,14 +360,15 @@ Result<void> Pool::withdraw(const Placement& placement) {
 }
 
 bool Pool::needs_scrub(const Placement& placement) const noexcept {
-    return holds(placement) && impl_->unscrubbed.intersects(placement.extent);
+    return holds(placement) &&
+           impl_->find(placement.segment)->unscrubbed.intersects(placement.extent);
 }
 
 Result<void> Pool::mark_scrubbed(const Placement& placement) {
     if (!holds(placement)) {
         return not_held(placement, "not handed out");
     }
-    impl_->unscrubbed.subtract(placement.extent);
+    impl_->find(placement.segment)->unscrubbed.subtract(placement.extent);
     return {};
 }
 
@@ -390,6 +417,7 @@ void Pool::check() const {
     std::uint64_t placed_sum = 0;
     std::uint64_t quarantined_sum = 0;
     std::size_t indexed = 0;
+    std::map<TenantId, std::size_t> owned;
     for (const auto& [id, state] : impl_->segments) {
         state.extents.check();
         CXLPOOL_CHECK(id <= impl_->last_segment);
@@ -406,6 +434,7 @@ void Pool::check() const {
         }
         CXLPOOL_CHECK(!state.placements.empty());
         CXLPOOL_CHECK(state.owner.value != 0);
+        ++owned[state.owner];
         if (state.use == SegmentUse::shared_read_only) {
             CXLPOOL_CHECK(state.placements.size() == 1);
             continue;
@@ -426,6 +455,10 @@ void Pool::check() const {
     CXLPOOL_CHECK(placed_sum == impl_->placed_bytes);
     CXLPOOL_CHECK(quarantined_sum == impl_->quarantined_bytes);
     CXLPOOL_CHECK(impl_->segments.size() <= impl_->options.max_segments);
+    CXLPOOL_CHECK(owned == impl_->owned_segments);
+    for (const auto& [owner, count] : owned) {
+        CXLPOOL_CHECK(count <= impl_->options.max_segments_per_owner);
+    }
 }
 
 }  // namespace cxlpool

@@ -15,9 +15,10 @@
 //                                                         '-> withdraw --------> never again
 //
 // A long extent is overwritten by a worker between begin_release and finish_release; release() does
-// all of it at once, for short ones. Bytes that nobody overwrote since the pool was opened (a dax
-// device carries what its last user left there) are reported by needs_scrub() and must be
-// overwritten before they are handed out.
+// all of it at once, for short ones. Bytes that nobody overwrote yet (a dax device carries what its
+// last user left there; a long segment of memory is zero, but not populated) are reported by
+// needs_scrub() and must be overwritten, by a worker, before they are handed out. The bytes of a
+// shared placement are not reported: the copy into them, also a worker's, is what populates them.
 #pragma once
 
 #include <cstdint>
@@ -55,6 +56,8 @@ struct PoolOptions {
     // of its own; it is at most an eighth of the capacity), so that an engine maps few of them.
     std::uint64_t private_segment_bytes = 64ULL << 20U;
     std::size_t max_segments = 16384;  // each holds one descriptor and one mapping of the daemon
+    // So that no tenant takes all of them. A device, which is nobody's, does not count.
+    std::size_t max_segments_per_owner = 4096;
 };
 
 struct PoolUsage {
@@ -98,7 +101,8 @@ class Pool {
     // It could not be: it is never handed out again. Errors: as finish_release.
     Result<void> withdraw(const Placement& placement);
 
-    // Whether the extent holds bytes from before the pool was opened. False for one not held.
+    // Whether the extent holds bytes from before the pool was opened, or such as have no memory
+    // yet. Only private placements. False for one not held.
     bool needs_scrub(const Placement& placement) const noexcept;
     // All of extent_bytes() has been overwritten. Errors: invalid_argument for one not held.
     Result<void> mark_scrubbed(const Placement& placement);

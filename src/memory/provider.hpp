@@ -3,9 +3,11 @@
 // Responsible for: making and destroying segments, the descriptors that engines get, and what each
 // provider can promise. Refuses to know: tenants, cells, the gate. Invariants: a descriptor from
 // open_readable can never be mapped writable, nor re-opened writable by its holder; no descriptor
-// exposes a byte outside its segment; the size of a segment never changes; the bytes of a new
-// segment are reserved, not promised. (A holder with the daemon's own uid, or with the right to
-// pass over file modes, can re-open what is not write-sealed; engines have neither.)
+// exposes a byte outside its segment; the size of a segment never changes; making a
+// segment takes a short time, whatever its size: what is not populated() is populated by whoever
+// touches it first, which the owner of the segment leaves to a worker. (A holder with the daemon's
+// own uid, or with the right to pass over file modes, can re-open what is not write-sealed; engines
+// have neither.)
 //
 // Threads: a provider and its segments belong to one thread, except that the bytes of a segment may
 // be touched from others. Whoever may write a segment may also take its bytes away, so the daemon
@@ -57,6 +59,11 @@ class Segment {
 
     virtual std::uint64_t size_bytes() const noexcept = 0;
 
+    // Whether every byte had memory when the segment was made. Otherwise the first touch of each
+    // page takes the time of clearing it and can find that there is no memory (SIGBUS, which
+    // memory/guarded.hpp makes an error): that belongs on a worker.
+    virtual bool populated() const noexcept = 0;
+
     // The daemon's own writable mapping, valid as long as the segment. See Threads above.
     virtual std::span<std::byte> bytes() noexcept = 0;
 
@@ -76,7 +83,8 @@ class SegmentProvider {
 
     // Zeroed bytes; the size is rounded up to the alignment. A single_segment provider makes
     // exactly one segment, of its whole capacity, whatever the use, and its bytes are as found.
-    // Takes time in proportion to the size: the kernel clears every page here.
+    // Only short segments are populated here, because the reactor waits for it; see populated().
+    // What is left unpopulated counts as taken when the next segment asks for available memory.
     // Errors: invalid_argument (0, over the largest), capacity, out_of_memory, limit_exceeded
     // (descriptors), unavailable (a device that changed its state), io.
     virtual Result<std::unique_ptr<Segment>> create_segment(std::uint64_t size_bytes,

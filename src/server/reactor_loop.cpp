@@ -59,9 +59,7 @@ void ReactorLoop::remove(int fd) noexcept {
         const Interest interest = std::move(it->second);
         interests_.erase(it);
         gone(fd, interest);
-        if (!running_) {
-            settle();
-        }
+        settle();
     }
 }
 

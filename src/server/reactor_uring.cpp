@@ -136,7 +136,7 @@ void UringReactor::gone(int /*fd*/, const Interest& interest) noexcept {
 }
 
 // A request holds its file open: until it is cancelled, a socket that the caller closed does not
-// hang up.
+// hang up, and its last close would happen on this thread, however long it blocks.
 void UringReactor::settle() noexcept {
     if (to_cancel_.empty() || !queue_requests(early_)) {
         return;

@@ -1,6 +1,7 @@
 #include "server/server.hpp"
 
 #include <spdlog/spdlog.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 
@@ -24,6 +25,9 @@ constexpr std::uint64_t kWriteTimeoutNs = 30'000'000'000ULL;
 constexpr std::chrono::milliseconds kTick{200};
 // Copies and scrubs that wait; beyond it requests are refused with limit_exceeded.
 constexpr std::size_t kMaxWaitingJobs = 1024;
+// Descriptors of peers that are not closed yet. Beyond it no engine is let in; those that are in
+// can add one message of descriptors each (253), which LimitNOFILE= of the service has room for.
+constexpr std::size_t kMaxBacklog = 256;
 
 Timestamp after_ms(Timestamp start, std::uint64_t ms) {
     return Timestamp{start.ns + ms * 1'000'000ULL};
@@ -104,9 +108,10 @@ void Server::shut_down() {
     if (std::exchange(shutting_down_, true)) {
         return;
     }
-    for (const UniqueFd* listener : {&engine_listener_, &admin_listener_}) {
+    for (UniqueFd* listener : {&engine_listener_, &admin_listener_}) {
         if (*listener) {
             reactor_.remove(listener->get());
+            reaper_.bury(std::move(*listener));  // connections that nobody accepted wait in it
         }
     }
     std::vector<std::uint64_t> ids;
@@ -126,6 +131,10 @@ Session* Server::find(std::uint64_t id) noexcept {
 
 void Server::accept_from(Door door, int listener) {
     for (int i = 0; i < kRequestsPerTurn; ++i) {
+        if (door == Door::engine && reaper_.backlog() > kMaxBacklog) {
+            set_accepting(false);
+            return;
+        }
         Result<std::optional<UniqueFd>> accepted = accept_one(listener);
         if (!accepted) {
             spdlog::warn("accepting a connection failed: {}; the next is tried",
@@ -136,6 +145,29 @@ void Server::accept_from(Door door, int listener) {
             return;
         }
         admit(door, std::move(**accepted));
+    }
+}
+
+void Server::set_accepting(bool accepting) {
+    if (accepting == accepting_) {
+        return;
+    }
+    // A connection that is accepted only to be refused would itself have to be closed by the
+    // reaper, so it waits at the listener.
+    if (const Result<void> changed =
+            reactor_.modify(engine_listener_.get(), accepting ? Reactor::readable : 0U);
+        !changed) {
+        spdlog::error("watching the engines' socket failed: {}", changed.error().message());
+        return;
+    }
+    accepting_ = accepting;
+    if (accepting) {
+        spdlog::info("engines are let in again");
+    } else {
+        spdlog::warn(
+            "{} descriptors that peers sent, or their sockets, do not close; no engine is "
+            "let in until they do",
+            reaper_.backlog());
     }
 }
 
@@ -164,6 +196,7 @@ void Server::admit(Door door, UniqueFd socket) {
     if (!peer) {
         spdlog::warn("a peer without usable credentials is turned away: {}",
                      peer.error().message());
+        reaper_.bury(std::move(socket));
         return;
     }
     auto session = std::make_unique<Session>();
@@ -229,6 +262,10 @@ void Server::read_some(Session& session) {
             return;
         }
         Result<wire::Received> received = wire::receive(session.socket.get(), buffer_, 0);
+        if (received) {
+            // Also those of an empty message, which reads as the end of the stream.
+            reaper_.bury(std::move(received->descriptors));
+        }
         if (!received || received->io == wire::Io::closed) {
             close_session(id);
             return;
@@ -345,7 +382,10 @@ void Server::close_session(std::uint64_t id) {
     session.contexts.clear();
     session.out.clear();
     session.board.reset();
-    session.socket.reset();
+    // The peer hears at once that it is over. The close comes when the reaper gets to it: with the
+    // socket goes what the peer sent and nobody read, descriptors too.
+    ::shutdown(session.socket.get(), SHUT_RDWR);
+    reaper_.bury(std::move(session.socket));
     if (session.door == Door::admin) {
         --admin_sessions_;
     }
@@ -378,6 +418,9 @@ void Server::tick() {
     }
     for (const std::uint64_t id : late) {
         close_session(id);
+    }
+    if (!accepting_ && !shutting_down_ && reaper_.backlog() <= kMaxBacklog) {
+        set_accepting(true);
     }
     registry_.expire(now);
     settle();

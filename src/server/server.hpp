@@ -23,6 +23,7 @@
 #include "server/authorizer.hpp"
 #include "server/limits.hpp"
 #include "server/reactor.hpp"
+#include "server/reaper.hpp"
 #include "server/session.hpp"
 #include "server/worker_pool.hpp"
 #include "topology/topology.hpp"
@@ -71,6 +72,8 @@ class Server {
 
     // server.cpp: connections
     void accept_from(Door door, int listener);
+    // Stops and starts accepting engines; it has to do with what the reaper has not closed.
+    void set_accepting(bool accepting);
     void admit(Door door, UniqueFd socket);
     std::optional<Error> over_limit(Door door, uid_t uid) const;
     void on_event(std::uint64_t id);
@@ -145,6 +148,8 @@ class Server {
     std::size_t refused_sessions_ = 0;
     UniqueFd engine_listener_;
     UniqueFd admin_listener_;
+    bool accepting_ = true;  // at the engines' door
+    DescriptorReaper reaper_;
     std::vector<std::byte> buffer_;
     Timestamp started_at_;
     bool shutting_down_ = false;

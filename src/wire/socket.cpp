@@ -11,10 +11,10 @@
 namespace cxlpool::wire {
 namespace {
 
-// A message of this protocol carries one descriptor at most; there is room for a few, so that a
-// sender of more is seen for what it is, and for the credentials that the socket may be set to
-// add. What does not fit is closed by the kernel and reported as truncated.
-constexpr std::size_t kControlDescriptors = 8;
+// A message of this protocol carries one descriptor at most, but what does not fit here the kernel
+// would close on this thread, however long that takes: there is room for the most that it lets one
+// message carry (SCM_MAX_FD), and for the credentials that the socket may be set to add.
+constexpr std::size_t kControlDescriptors = 253;
 constexpr std::size_t kControlBytes =
     CMSG_SPACE(sizeof(ucred)) + CMSG_SPACE(kControlDescriptors * sizeof(int));
 
@@ -25,13 +25,13 @@ struct alignas(cmsghdr) Control {
 // Headers come in any order, and a socket may be set to add kinds that are of no interest here.
 std::vector<UniqueFd> take_descriptors(msghdr& message) {
     std::vector<UniqueFd> taken;
-    taken.reserve(kControlDescriptors);
     for (cmsghdr* header = CMSG_FIRSTHDR(&message); header != nullptr;
          header = CMSG_NXTHDR(&message, header)) {
         if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) {
             continue;
         }
         const std::size_t count = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        taken.reserve(taken.size() + count);
         for (std::size_t i = 0; i < count; ++i) {
             int fd = -1;
             std::memcpy(&fd, CMSG_DATA(header) + i * sizeof(int), sizeof(int));
@@ -48,7 +48,6 @@ bool peer_is_gone(int os_errno) noexcept {
 }  // namespace
 
 Result<Received> receive(int socket, std::span<std::byte> buffer, std::size_t max_descriptors) {
-    CXLPOOL_CHECK(max_descriptors <= kControlDescriptors);
     Control control{};
     iovec piece{buffer.data(), buffer.size()};
     msghdr message{};
@@ -77,10 +76,7 @@ Result<Received> receive(int socket, std::span<std::byte> buffer, std::size_t ma
     received.descriptors = take_descriptors(message);
     const bool control_truncated = (message.msg_flags & MSG_CTRUNC) != 0;
     received.descriptors_came = control_truncated || !received.descriptors.empty();
-    if (control_truncated || received.descriptors.size() > max_descriptors) {
-        received.descriptors.clear();
-        received.descriptors_lost = true;
-    }
+    received.descriptors_lost = control_truncated || received.descriptors.size() > max_descriptors;
     received.io = size == 0 ? Io::closed : Io::done;
     received.size = static_cast<std::size_t>(size);
     received.truncated = (message.msg_flags & MSG_TRUNC) != 0;

@@ -1,8 +1,9 @@
 // Datagrams and descriptors over a Unix SOCK_SEQPACKET socket.
 //
-// Responsible for: one message a call, descriptors with CLOEXEC, a fixed control buffer, and no
-// descriptor ever leaked. Invariants: truncated control data closes every descriptor that came and
-// is reported; no call blocks unless the socket blocks; no SIGPIPE.
+// Responsible for: one message a call, descriptors with CLOEXEC, a fixed control buffer, and an
+// owner for every descriptor that came. Refuses to close them: close(2) of what a peer sent can
+// block for as long as the peer likes (a file of its FUSE file system, a lingering TCP socket).
+// Invariants: no call blocks unless the socket blocks; no SIGPIPE.
 #pragma once
 
 #include <cstddef>
@@ -22,13 +23,14 @@ struct Received {
     Io io = Io::would_block;
     std::size_t size = 0;               // bytes in the caller's buffer
     bool truncated = false;             // the datagram was longer than the buffer
-    bool descriptors_came = false;      // descriptors were sent, whether kept or closed
-    bool descriptors_lost = false;      // control data was truncated: all were closed
-    std::vector<UniqueFd> descriptors;  // at most `max_descriptors`; more: all closed, lost
+    bool descriptors_came = false;      // descriptors were sent, wanted or not
+    bool descriptors_lost = false;      // more than were wanted, or some did not get through
+    std::vector<UniqueFd> descriptors;  // all that came; where they are closed is the caller's say
 };
 
 // One datagram. A length of 0 is `closed` (SEQPACKET end of file; nobody may send empty messages).
-// With max_descriptors 0 every descriptor that comes is closed.
+// Descriptors over `max_descriptors` come too, reported as lost. The kernel closes some only when
+// this process has no room for them (RLIMIT_NOFILE).
 Result<Received> receive(int socket, std::span<std::byte> buffer, std::size_t max_descriptors);
 
 // One datagram with at most one descriptor (-1: none). Errors: io; a peer that is gone is

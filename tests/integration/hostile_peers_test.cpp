@@ -1,6 +1,8 @@
 // Garbage, truncated, oversized, descriptor-carrying and flooding peers: the daemon answers others
 // throughout, and afterwards holds no more descriptors and no more memory than before.
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -70,10 +72,10 @@ class HostilePeers : public ::testing::Test {
         const auto context = good_->ask<wire::ContextRegisterReply>(wire::ContextRegisterRequest{});
         ASSERT_TRUE(context) << context.error().message();
         context_ = context->context;
+        descriptors_ = daemon_.descriptor_count();
         // Warm up, so that what is measured is not the first use of anything.
         greet_and_leave();
         others_are_answered();
-        descriptors_ = daemon_.descriptor_count();
         resident_ = daemon_.resident_bytes();
     }
 
@@ -226,6 +228,94 @@ TEST_F(HostilePeers, DescriptorsAreClosedAndTheirSenderIsDropped) {
         EXPECT_TRUE(receive_raw(socket.get()).empty()) << "it must hang up";
     }
     expect_nothing_kept();
+}
+
+// A descriptor whose last close blocks until `peer`, which does not read, is gone.
+struct Lingering {
+    UniqueFd socket;
+    UniqueFd peer;
+};
+
+Lingering make_lingering() {
+    const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    Lingering out{UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), UniqueFd()};
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* any = reinterpret_cast<sockaddr*>(&address);
+    EXPECT_EQ(::bind(listener.get(), any, sizeof address), 0);
+    EXPECT_EQ(::listen(listener.get(), 1), 0);
+    EXPECT_EQ(::getsockname(listener.get(), any, &length), 0);
+    EXPECT_EQ(::connect(out.socket.get(), any, sizeof address), 0);
+    out.peer.reset(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    EXPECT_TRUE(out.peer);
+    const linger wait{1, 60};
+    EXPECT_EQ(::setsockopt(out.socket.get(), SOL_SOCKET, SO_LINGER, &wait, sizeof wait), 0);
+    const std::vector<char> unsent(1U << 16U);
+    while (::send(out.socket.get(), unsent.data(), unsent.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >
+           0) {
+    }
+    return out;
+}
+
+TEST_F(HostilePeers, ADescriptorThatDoesNotCloseStopsNobody) {
+    // An empty message reads as the end of the stream, and carries descriptors all the same.
+    for (const std::vector<std::byte>& message : {hello_bytes(), std::vector<std::byte>()}) {
+        Lingering lingering = make_lingering();
+        const UniqueFd socket = connect_raw(daemon_.engine_socket());
+        ASSERT_TRUE(socket);
+        ASSERT_EQ(*wire::send(socket.get(), message, lingering.socket.get()), wire::Io::done);
+        lingering.socket.reset();
+        EXPECT_TRUE(receive_raw(socket.get()).empty()) << "it must hang up";
+        others_are_answered();
+        greet_and_leave();
+        others_are_answered();
+        lingering.peer.reset();
+        expect_nothing_kept();
+    }
+}
+
+TEST_F(HostilePeers, ADescriptorThatDoesNotCloseAndNobodyReadStopsNobody) {
+    Lingering lingering = make_lingering();
+    UniqueFd socket = connect_raw(daemon_.engine_socket());
+    ASSERT_TRUE(socket);
+    // The daemon hangs up at the first message and never reads the second.
+    ::kill(daemon_.pid(), SIGSTOP);
+    ASSERT_TRUE(send_raw(socket.get(), "?", 1));
+    ASSERT_EQ(*wire::send(socket.get(), hello_bytes(), lingering.socket.get()), wire::Io::done);
+    lingering.socket.reset();
+    ::kill(daemon_.pid(), SIGCONT);
+    EXPECT_TRUE(receive_raw(socket.get()).empty()) << "it must hang up";
+    others_are_answered();
+    greet_and_leave();
+    lingering.peer.reset();
+    expect_nothing_kept();
+}
+
+TEST_F(HostilePeers, EnginesWaitAtTheDoorWhileTooManyDescriptorsDoNotClose) {
+    Lingering lingering = make_lingering();
+    const UniqueFd first = connect_raw(daemon_.engine_socket());
+    ASSERT_EQ(*wire::send(first.get(), hello_bytes(), lingering.socket.get()), wire::Io::done);
+    lingering.socket.reset();
+    EXPECT_TRUE(receive_raw(first.get()).empty());
+    // What comes now waits behind it.
+    for (int i = 0; i < 300; ++i) {
+        const UniqueFd next = connect_raw(daemon_.engine_socket());
+        ASSERT_TRUE(next);
+    }
+    others_are_answered();
+    const UniqueFd waiting = connect_raw(daemon_.engine_socket());
+    ASSERT_TRUE(waiting);
+    const std::vector<std::byte> hello = hello_bytes();
+    ASSERT_TRUE(send_raw(waiting.get(), hello.data(), hello.size()));
+    others_are_answered();
+    Result<client::Connection> admin = daemon_.admin();
+    EXPECT_TRUE(admin) << "operators are let in: " << admin.error().message();
+    pollfd answer{waiting.get(), POLLIN, 0};
+    EXPECT_EQ(::poll(&answer, 1, 200), 0) << "it has no answer yet";
+    lingering.peer.reset();
+    EXPECT_FALSE(receive_raw(waiting.get()).empty()) << "let in once they are closed";
 }
 
 TEST_F(HostilePeers, AFloodThatNeverReadsItsAnswersStopsNobody) {

@@ -18,6 +18,7 @@ struct FakeProviderState {
     std::uint64_t creates = 0;      // attempts so far
     std::uint64_t fail_create = 0;  // this attempt fails, counted from 1; 0: none
     Errc fail_code = Errc::out_of_memory;
+    bool populated = true;       // what segments say of themselves
     std::uint64_t segments = 0;  // alive
     std::uint64_t bytes = 0;     // in them
     std::vector<std::pair<std::uint64_t, SegmentUse>> made;
@@ -37,6 +38,7 @@ class FakeSegment final : public Segment {
         state_.bytes -= memory_.size();
     }
     std::uint64_t size_bytes() const noexcept override { return memory_.size(); }
+    bool populated() const noexcept override { return state_.populated; }
     std::span<std::byte> bytes() noexcept override { return memory_; }
     Result<UniqueFd> open_writable() override {
         if (use_ == SegmentUse::shared_read_only) {

@@ -8,6 +8,7 @@
 
 #include <cerrno>
 #include <limits>
+#include <vector>
 
 #include "memory/guarded.hpp"
 #include "memory/provider.hpp"
@@ -36,6 +37,13 @@ std::unique_ptr<SegmentProvider> provider_of(const MemfdOptions& options) {
         return nullptr;
     }
     return std::move(made).value();
+}
+
+std::uint64_t populated_bytes(Segment& segment) {
+    const UniqueFd fd = *segment.open_readable();
+    struct stat status = {};
+    EXPECT_EQ(::fstat(fd.get(), &status), 0);
+    return static_cast<std::uint64_t>(status.st_blocks) * 512;
 }
 
 mode_t mode_of(const UniqueFd& fd) {
@@ -107,13 +115,33 @@ TEST(MemfdProvider, TheOwnerCannotReopenAFrozenSegmentForWriting) {
     EXPECT_EQ(::fallocate(again.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 4096), -1);
 }
 
-TEST(MemfdProvider, EveryPageIsReserved) {
+TEST(MemfdProvider, EveryPageOfAShortSegmentIsPopulated) {
     const auto provider = provider_of(options_of(3 * kMiB));
-    const auto segment = *provider->create_segment(3 * kMiB, SegmentUse::private_writable);
-    const UniqueFd fd = *segment->open_readable();
-    struct stat status = {};
-    ASSERT_EQ(::fstat(fd.get(), &status), 0);
-    EXPECT_EQ(static_cast<std::uint64_t>(status.st_blocks) * 512, 3 * kMiB);
+    for (const std::uint64_t size : {std::uint64_t{4096}, kMiB / 4}) {
+        const auto segment = *provider->create_segment(size, SegmentUse::private_writable);
+        EXPECT_TRUE(segment->populated());
+        EXPECT_EQ(populated_bytes(*segment), size);
+    }
+}
+
+// The reactor makes segments, and clearing a long one there would keep every tenant waiting.
+TEST(MemfdProvider, ALongSegmentIsPopulatedByWhoeverOverwritesIt) {
+    MemfdOptions transparent = options_of(3 * kMiB);
+    transparent.hugepages = HugePages::automatic;
+    for (const MemfdOptions& options : {options_of(3 * kMiB), transparent}) {
+        const auto provider = provider_of(options);
+        const auto own = *provider->create_segment(kMiB / 4 + 1, SegmentUse::private_writable);
+        EXPECT_FALSE(own->populated());
+        EXPECT_EQ(populated_bytes(*own), 0U);
+        EXPECT_TRUE(guarded_zero(own->bytes()));
+        EXPECT_EQ(populated_bytes(*own), own->size_bytes());
+        const auto shared = *provider->create_segment(kMiB, SegmentUse::shared_read_only);
+        EXPECT_FALSE(shared->populated());
+        EXPECT_EQ(populated_bytes(*shared), 0U);
+        const std::vector<std::byte> source(kMiB, std::byte{5});
+        EXPECT_TRUE(guarded_copy(shared->bytes(), source));
+        EXPECT_EQ(populated_bytes(*shared), kMiB);
+    }
 }
 
 TEST(MemfdProvider, ADestroyedPrivateSegmentIsGoneForItsHoldersToo) {
@@ -223,6 +251,21 @@ TEST_F(MemfdOnScratchHost, MoreThanIsAvailableIsRefusedBeforeTheKernelKillsSomeb
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), Errc::out_of_memory);
     EXPECT_THAT(refused.error().message(), HasSubstr("only 1048576 bytes are available"));
+    EXPECT_TRUE(provider->create_segment(kMiB, SegmentUse::private_writable));
+}
+
+// The host's number does not know yet of what will be populated.
+TEST_F(MemfdOnScratchHost, WhatIsNotPopulatedYetIsNotPromisedTwice) {
+    const auto provider = provider_of(options(8 * kMiB));
+    auto first = *provider->create_segment(kMiB / 2, SegmentUse::private_writable);
+    const auto refused = provider->create_segment(kMiB / 2 + 1, SegmentUse::private_writable);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::out_of_memory);
+    EXPECT_THAT(refused.error().message(), HasSubstr("only 524288 bytes are available"));
+    // A part of it is populated, and the host's number (which a test does not change) knows it.
+    ASSERT_TRUE(guarded_zero(first->bytes().first(kMiB / 4)));
+    EXPECT_TRUE(provider->create_segment(kMiB * 3 / 4, SegmentUse::private_writable));
+    first.reset();
     EXPECT_TRUE(provider->create_segment(kMiB, SegmentUse::private_writable));
 }
 

@@ -166,10 +166,38 @@ TEST_F(PoolTest, SegmentsAreLimited) {
     const auto refused = pool->place_private(kTwo, 1);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), Errc::limit_exceeded);
-    EXPECT_THAT(refused.error().message(), HasSubstr("max_segments"));
+    EXPECT_EQ(refused.error().message(),
+              "pool 'p0' can have no more segments; try again when cells were released");
     EXPECT_TRUE(pool->place_private(kOne, 1));
     ASSERT_TRUE(pool->release(shared));
     EXPECT_TRUE(pool->place_private(kTwo, 1));
+    pool->check();
+}
+
+TEST_F(PoolTest, NoTenantTakesTheSegmentsOfTheOthers) {
+    PoolOptions options;
+    options.private_segment_bytes = 64 * kKiB;
+    EXPECT_EQ(options.max_segments_per_owner, 4096U);
+    EXPECT_LT(options.max_segments_per_owner, options.max_segments);
+    options.max_segments_per_owner = 2;
+    const auto pool = make(test::fake_traits(8 * kMiB), options);
+    ASSERT_TRUE(pool->place_private(kOne, 1));
+    const Placement shared = *pool->place_shared(kOne, 1);
+    for (const auto& refused : {pool->place_shared(kOne, 1), pool->place_private(kOne, kMiB)}) {
+        ASSERT_FALSE(refused);
+        EXPECT_EQ(refused.error().code(), Errc::limit_exceeded);
+        EXPECT_EQ(refused.error().message(),
+                  "pool 'p0': a tenant has at most 2 segments, one for each shared cell among "
+                  "them, and this one has them; release cells");
+    }
+    // What fits into a segment that is there is no matter of segments, nor are other tenants.
+    EXPECT_TRUE(pool->place_private(kOne, 1));
+    EXPECT_TRUE(pool->place_shared(kTwo, 1));
+    EXPECT_TRUE(pool->place_private(kTwo, 1));
+    pool->check();
+    ASSERT_TRUE(pool->release(shared));
+    EXPECT_TRUE(pool->place_shared(kOne, 1));
+    EXPECT_FALSE(pool->place_shared(kOne, 1));
     pool->check();
 }
 
@@ -308,11 +336,37 @@ TEST_F(PoolTest, WhatADeviceCarriedMustBeOverwrittenOnce) {
     EXPECT_TRUE(all(pool->bytes(longer).last(4096), 0xee));
 }
 
-TEST_F(PoolTest, FreshSegmentsOfAKernelProviderAreClean) {
+TEST_F(PoolTest, FreshSegmentsThatArePopulatedAreClean) {
     const auto pool = make(8 * kMiB, 64 * kKiB);
     const Placement placement = *pool->place_private(kOne, 4096);
     EXPECT_FALSE(pool->needs_scrub(placement));
     EXPECT_TRUE(pool->mark_scrubbed(placement));
+}
+
+TEST_F(PoolTest, WhatIsNotPopulatedIsOverwrittenOnceByAWorker) {
+    state_.populated = false;
+    const auto pool = make(8 * kMiB, 64 * kKiB);
+    const Placement a = *pool->place_private(kOne, 4096);
+    const Placement b = *pool->place_private(kOne, 4096);
+    const Placement other = *pool->place_private(kTwo, 4096);
+    ASSERT_EQ(a.segment, b.segment);
+    EXPECT_TRUE(pool->needs_scrub(a));
+    ASSERT_TRUE(pool->mark_scrubbed(a));
+    EXPECT_FALSE(pool->needs_scrub(a));
+    EXPECT_TRUE(pool->needs_scrub(b));
+    // The same offset in another segment is another extent.
+    ASSERT_EQ(other.extent, a.extent);
+    EXPECT_TRUE(pool->needs_scrub(other));
+    ASSERT_TRUE(pool->release(other));
+    EXPECT_TRUE(pool->needs_scrub(b));
+    // What a release has overwritten is populated.
+    ASSERT_TRUE(pool->release(b));
+    const Placement again = *pool->place_private(kOne, 4096);
+    ASSERT_EQ(again.extent, b.extent);
+    EXPECT_FALSE(pool->needs_scrub(again));
+    // The copy into a shared placement is what populates it.
+    EXPECT_FALSE(pool->needs_scrub(*pool->place_shared(kOne, 4096)));
+    pool->check();
 }
 
 TEST_F(PoolTest, ADeviceThatCannotBeMappedMakesNoPool) {
@@ -337,6 +391,7 @@ class HoledSegment final : public Segment {
     }
     ~HoledSegment() override { ::munmap(bytes_.data(), bytes_.size()); }
     std::uint64_t size_bytes() const noexcept override { return kBytes; }
+    bool populated() const noexcept override { return true; }
     std::span<std::byte> bytes() noexcept override { return bytes_; }
     Result<UniqueFd> open_writable() override { return UniqueFd(); }
     Result<UniqueFd> open_readable() override { return UniqueFd(); }

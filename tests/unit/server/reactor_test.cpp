@@ -199,6 +199,24 @@ TEST_P(ReactorContract, RemoveInsideItsOwnCallback) {
     EXPECT_EQ(seen.use_count(), 1) << "the callback is gone";
 }
 
+TEST_P(ReactorContract, WhatIsRemovedInsideACallbackIsHeldNoLonger) {
+    Pair pair = make_pair_of_sockets();
+    ASSERT_TRUE(reactor().add(pair.ours.get(), Reactor::readable, [] {}));
+    settle();  // it waits in the kernel now
+    Pair other = make_pair_of_sockets();
+    bool hung_up = false;
+    ASSERT_TRUE(reactor().add(other.ours.get(), Reactor::readable, [&] {
+        reactor().remove(other.ours.get());
+        reactor().remove(pair.ours.get());
+        pair.ours.reset();
+        char byte = 0;
+        hung_up = ::recv(pair.peer.get(), &byte, 1, MSG_DONTWAIT) == 0;
+    }));
+    send_byte(other.peer);
+    settle();
+    EXPECT_TRUE(hung_up) << "closing it was the last close, on the thread that closed it";
+}
+
 TEST_P(ReactorContract, RemovingAnotherReadyDescriptorKeepsItFromBeingCalled) {
     Pair a = make_pair_of_sockets();
     Pair b = make_pair_of_sockets();
