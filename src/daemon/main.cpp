@@ -92,7 +92,7 @@ struct OwnedPaths {
     std::vector<std::string> paths;
     ~OwnedPaths() {
         for (const std::string& path : paths) {
-            ::unlink(path.c_str());
+            remove_socket_file(path);
         }
     }
 };
@@ -164,11 +164,12 @@ int serve(const Config& config, std::vector<ServedPool> pools) {
     if (!why_not.empty()) {
         spdlog::warn("{}; going on with poll", why_not);
     }
+    // Outlives the listeners: a path is given up when nobody listens there any more.
+    OwnedPaths owned;
     Result<PassedSockets> sockets = take_passed_sockets();
     if (!sockets) {
         return fail(sockets.error());
     }
-    OwnedPaths owned;
     for (const auto& [socket, wanted] :
          {std::pair{&sockets->engine, &config.engine}, std::pair{&sockets->admin, &config.admin}}) {
         if (!*socket) {

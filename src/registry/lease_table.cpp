@@ -53,7 +53,7 @@ Result<LeaseRef> LeaseTable::grant(ConnectionId id, CellId cell, std::uint64_t l
     Lease& lease = connection->leases[index];
     CXLPOOL_CHECK(!lease.live);
     const std::uint32_t generation = lease.generation + 1 == 0 ? 1 : lease.generation + 1;
-    lease = Lease{generation, true, false, filling, cell, location, expires_at};
+    lease = Lease{generation, true, false, filling, cell, location, 0, expires_at};
     expiry_.emplace(expires_at.ns, id.value, index);
     return LeaseRef{index, generation};
 }
@@ -81,6 +81,12 @@ void LeaseTable::renew(ConnectionId id, std::uint32_t index, Timestamp expires_a
     expiry_.erase({lease.expires_at.ns, id.value, index});
     lease.expires_at = expires_at;
     expiry_.emplace(expires_at.ns, id.value, index);
+}
+
+Lease& LeaseTable::at(ConnectionId id, std::uint32_t index) {
+    ConnectionState* connection = find(id);
+    CXLPOOL_CHECK(connection != nullptr && index < connection->leases.size());
+    return connection->leases[index];
 }
 
 Lease LeaseTable::end(ConnectionId id, std::uint32_t index, bool revoked) {

@@ -27,6 +27,7 @@ struct Lease {
     bool filling = false;
     CellId cell;
     std::uint64_t location = 0;
+    std::uint32_t holder_slot = 0;  // where the cell keeps it among its holders
     Timestamp expires_at;
 };
 
@@ -55,6 +56,7 @@ class LeaseTable {
     // The live lease that `ref` names. Errors: stale_lease, revoked.
     Result<Lease*> live(ConnectionId id, const LeaseRef& ref);
     void renew(ConnectionId id, std::uint32_t index, Timestamp expires_at);
+    Lease& at(ConnectionId id, std::uint32_t index);
     // Returns a copy of what ended.
     Lease end(ConnectionId id, std::uint32_t index, bool revoked);
 

@@ -167,9 +167,12 @@ struct Registry::Impl {
         const Lease was = leases.end(id, index, revoked);
         --tenant(holder).counters.live_leases;
         if (CellEntry* e = entry(was.cell)) {
-            std::erase_if(e->holders, [&](const LeaseHolder& h) {
-                return h.connection == id && h.index == index;
-            });
+            // In constant time: a tenant may hold very many leases on one cell.
+            CXLPOOL_CHECK(was.holder_slot < e->holders.size());
+            const LeaseHolder last = e->holders.back();
+            e->holders[was.holder_slot] = last;
+            leases.at(last.connection, last.index).holder_slot = was.holder_slot;
+            e->holders.pop_back();
             e->cell.live_leases = static_cast<std::uint32_t>(e->holders.size());
         }
         locations.unpin(was.location);
@@ -183,6 +186,7 @@ struct Registry::Impl {
                                             Timestamp{monotonic.ns + limits.lease_ttl_ns});
         if (ref) {
             locations.pin(e.cell.location);
+            leases.at(id, ref->index).holder_slot = static_cast<std::uint32_t>(e.holders.size());
             e.holders.push_back(LeaseHolder{id, ref->index});
             e.cell.live_leases = static_cast<std::uint32_t>(e.holders.size());
             ++tenant(connection(id).tenant).counters.live_leases;
@@ -238,6 +242,14 @@ struct Registry::Impl {
                        Timestamp monotonic) const {
         const GateRequester who{permitted, permitted, requester, Reach::in_place};
         return judge(who, gate_view(cell, requester), key, monotonic);
+    }
+
+    // What asking about a cell that does not exist comes to: the gate is asked all the same, about
+    // a cell of nobody.
+    Verdict judge_nothing(TenantId requester, const ContextKey& key, Timestamp monotonic) const {
+        const GateRequester who{true, true, requester, Reach::in_place};
+        const Verdict verdict = judge(who, GateCell{}, key, monotonic);
+        return is_hit(verdict) ? Verdict::handle_invalid : Verdict::miss_absent;
     }
 
     // Hits first, the own cell before others, then who came furthest.
@@ -356,7 +368,8 @@ void Registry::close_connection(ConnectionId connection) {
 }
 
 Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& key,
-                                   const SpanDigest& span, std::uint64_t length_bytes) const {
+                                   const SpanDigest& span, std::uint64_t length_bytes,
+                                   std::uint64_t promised_bytes) const {
     const Impl& impl = *impl_;
     const ConnectionState& who = impl_->connection(connection);
     if (length_bytes == 0 || !span.present()) {
@@ -391,12 +404,15 @@ Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& ke
     if (impl.leases.full(who)) {
         return Error{Errc::limit_exceeded, "this connection has no lease left; release some"};
     }
-    if (impl.tenants.at(who.tenant).counters.cells >= impl.limits.cells_per_tenant ||
-        impl.cells.size() >= impl.limits.cells) {
+    if (impl.tenants.at(who.tenant).counters.cells >= impl.limits.cells_per_tenant) {
         return Error{Errc::limit_exceeded, "the tenant may keep no more cells"};
     }
+    if (impl.cells.size() >= impl.limits.cells) {
+        return Error{Errc::limit_exceeded, "the daemon can keep no more cells"};
+    }
     const auto filling = impl.filling_bytes.find(who.uid);
-    const std::uint64_t held = filling == impl.filling_bytes.end() ? 0 : filling->second;
+    const std::uint64_t held =
+        (filling == impl.filling_bytes.end() ? 0 : filling->second) + promised_bytes;
     if (length_bytes > impl.limits.filling_bytes_per_uid ||
         held > impl.limits.filling_bytes_per_uid - length_bytes) {
         return Error{Errc::limit_exceeded, "uid " + std::to_string(who.uid) + " is filling " +
@@ -409,7 +425,7 @@ Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& ke
 Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& key,
                                    const SpanDigest& span, const Location& location,
                                    Timestamp monotonic, Timestamp wall) {
-    CXLPOOL_TRY(check_begin(connection, key, span, location.placement.length_bytes));
+    CXLPOOL_TRY(check_begin(connection, key, span, location.placement.length_bytes, 0));
     CXLPOOL_CHECK(location.pool < impl_->pools.size());
     const ConnectionState& who = impl_->connection(connection);
     const CellId id{++impl_->last_cell};
@@ -611,6 +627,10 @@ LookupResult Registry::lookup(ConnectionId connection, const ContextKey& key,
             }
         }
     }
+    if (!best.cell) {
+        // A miss does the work of a refusal.
+        best.verdict = impl_->judge_nothing(requester, key, monotonic);
+    }
     best.outward = outward(best.verdict, impl_->mode, requester, best.owner);
     TenantCounters& counters = impl_->tenant(requester).counters;
     ++(is_hit(best.outward) ? counters.hits : counters.misses);
@@ -769,6 +789,8 @@ void Registry::check() const {
                 const CellEntry* e = impl.entry(lease.cell);
                 CXLPOOL_CHECK(e != nullptr);
                 CXLPOOL_CHECK(lease.filling == (e->cell.lifecycle == Lifecycle::filling));
+                CXLPOOL_CHECK(lease.holder_slot < e->holders.size());
+                CXLPOOL_CHECK(e->holders[lease.holder_slot].connection.value == id);
             }
         }
         CXLPOOL_CHECK(live_here + connection.free_indexes.size() == connection.leases.size());

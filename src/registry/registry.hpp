@@ -155,11 +155,12 @@ class Registry {
     // Ends its leases and rolls its filling cells back.
     void close_connection(ConnectionId connection);
 
-    // Would begin() be refused? Asked before bytes are placed.
+    // Would begin() be refused? Asked before bytes are placed. `promised_bytes`: what the uid has
+    // asked for and not yet begun.
     // Errors: invalid_argument (length 0, no span digest), too_large, key_incomplete,
     // already_exists (the tenant has this cell), limit_exceeded.
     Result<void> check_begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
-                             std::uint64_t length_bytes) const;
+                             std::uint64_t length_bytes, std::uint64_t promised_bytes = 0) const;
     // Errors: those of check_begin; the placement then stays the caller's.
     Result<BeginGrant> begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
                              const Location& location, Timestamp monotonic, Timestamp wall);

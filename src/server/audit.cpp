@@ -2,46 +2,17 @@
 
 #include <spdlog/spdlog.h>
 
-#include "base/clock.hpp"
+#include <tuple>
+
 #include "base/units.hpp"
 
 namespace cxlpool {
 namespace {
 
-// Enough for every operator's act and a busy minute of lookups; what comes faster is a flood.
-constexpr std::uint64_t kLinesPerSecond = 200;
-
-class LineBudget {
-  public:
-    bool take() {
-        const std::uint64_t second = system_clock().monotonic().ns / 1'000'000'000ULL;
-        if (second != second_) {
-            if (dropped_ > 0) {
-                spdlog::warn("audit event=dropped lines={}", dropped_);
-            }
-            second_ = second;
-            used_ = 0;
-            dropped_ = 0;
-        }
-        if (used_ >= kLinesPerSecond) {
-            ++dropped_;
-            return false;
-        }
-        ++used_;
-        return true;
-    }
-
-  private:
-    std::uint64_t second_ = 0;
-    std::uint64_t used_ = 0;
-    std::uint64_t dropped_ = 0;
-};
-
-// Peers' decisions may be dropped in a flood; operators' acts never are.
-LineBudget& peer_budget() {
-    static LineBudget budget;
-    return budget;
-}
+// A busy engine's crossings in a second, told once each; what comes faster is a flood.
+constexpr std::uint32_t kLinesPerUid = 50;
+// All peers together, below the rate at which journald starts to drop (10,000 in 30 s).
+constexpr std::uint32_t kLinesInAll = 100;
 
 std::string hex(const SpanDigest& span) {
     return to_hex(span.bytes.data(), span.bytes.size());
@@ -49,27 +20,84 @@ std::string hex(const SpanDigest& span) {
 
 }  // namespace
 
-void audit_refused_identity(const PeerCredentials& peer, std::string_view why) {
-    if (peer_budget().take()) {
+bool AuditLog::Budget::take(uid_t uid) {
+    std::uint32_t& of_uid = by_uid[uid];
+    if (of_uid >= kLinesPerUid || all >= kLinesInAll) {
+        ++left_out;
+        return false;
+    }
+    ++of_uid;
+    ++all;
+    return true;
+}
+
+void AuditLog::Budget::renew(std::string_view kind) {
+    if (left_out > 0) {
+        spdlog::warn("audit event=left_out kind={} lines={}", kind, left_out);
+    }
+    by_uid.clear();
+    all = 0;
+    left_out = 0;
+}
+
+void AuditLog::refused_identity(const PeerCredentials& peer, std::string_view why) {
+    if (refused_.take(peer.uid)) {
         spdlog::warn("audit event=identity_refused uid={} gid={} pid={} why=\"{}\"", peer.uid,
                      peer.gid, peer.pid, why);
     }
 }
 
-void audit_cross_tenant(const Session& session, const LookupResult& found, const SpanDigest& span) {
-    if (peer_budget().take()) {
-        spdlog::info(
-            "audit event=cross_tenant uid={} requester={} owner={} cell={} span={} verdict={} "
-            "told={}",
-            session.peer.uid, session.tenant.value, found.owner.value, found.cell.value, hex(span),
-            to_word(found.verdict), to_word(found.outward));
+void AuditLog::peer_fault(uid_t uid, std::string_view what) {
+    if (faults_.take(uid)) {
+        spdlog::warn("audit event=peer_fault uid={} what=\"{}\"", uid, what);
     }
 }
 
-void audit_adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
-                       Judgement judgement) {
+void AuditLog::cross_tenant(uid_t uid, TenantId requester, const LookupResult& found,
+                            const SpanDigest& span) noexcept {
+    if (pending_.size() >= kMaxPending) {
+        ++not_kept_;
+        return;
+    }
+    pending_.push_back(
+        CrossTenant{uid, requester, found.owner, found.cell, span, found.verdict, found.outward});
+}
+
+void AuditLog::adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
+                           Judgement judgement) {
     spdlog::info("audit event=adjudicated uid={} owner={} cell={} span={} judgement={}", uid,
                  owner.value, cell.value, hex(span), to_word(judgement));
+}
+
+void AuditLog::flush(Timestamp monotonic) {
+    const std::uint64_t second = monotonic.ns / 1'000'000'000ULL;
+    if (second != second_) {
+        second_ = second;
+        refused_.renew("identity_refused");
+        faults_.renew("peer_fault");
+        crossings_.left_out += not_kept_;
+        not_kept_ = 0;
+        crossings_.renew("cross_tenant");
+    }
+    // The same question asked again since the last flush is one line.
+    std::map<std::tuple<uid_t, TenantId, CellId, Verdict>, std::pair<const CrossTenant*, unsigned>>
+        told;
+    for (const CrossTenant& record : pending_) {
+        auto& [first, times] = told[{record.uid, record.requester, record.cell, record.verdict}];
+        first = times == 0 ? &record : first;
+        ++times;
+    }
+    for (const auto& [key, entry] : told) {
+        const CrossTenant& record = *entry.first;
+        if (crossings_.take(record.uid)) {
+            spdlog::info(
+                "audit event=cross_tenant uid={} requester={} owner={} cell={} span={} verdict={} "
+                "told={} times={}",
+                record.uid, record.requester.value, record.owner.value, record.cell.value,
+                hex(record.span), to_word(record.verdict), to_word(record.told), entry.second);
+        }
+    }
+    pending_.clear();
 }
 
 }  // namespace cxlpool

@@ -1,25 +1,72 @@
 // The audit log: one structured line for each decision that somebody may ask about later.
 //
-// Responsible for: the fields and their order, documented in cxlpoold(8), and a bound on the lines
-// a second, so that a hostile peer cannot flood it. What was dropped is counted and said.
+// Responsible for: the fields and their order, documented in cxlpoold(8), and bounds on the lines
+// a second, so that a hostile peer can neither flood it nor crowd out the lines about others. What
+// was left out is counted and said. Operators' acts are never left out.
+//
+// Invariant: cross_tenant() writes nothing and takes the same time whatever it is told, because it
+// stands in the path of a lookup; what it kept is written by flush().
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string_view>
+#include <vector>
 
 #include "registry/registry.hpp"
 #include "server/listener.hpp"
-#include "server/session.hpp"
 
 namespace cxlpool {
 
-// audit event=identity_refused uid= gid= pid= why=
-void audit_refused_identity(const PeerCredentials& peer, std::string_view why);
+class AuditLog {
+  public:
+    AuditLog() { pending_.reserve(kMaxPending); }
 
-// audit event=cross_tenant uid= requester= owner= cell= span= verdict= told=
-void audit_cross_tenant(const Session& session, const LookupResult& found, const SpanDigest& span);
+    // audit event=identity_refused uid= gid= pid= why=
+    void refused_identity(const PeerCredentials& peer, std::string_view why);
 
-// audit event=adjudicated uid= owner= cell= span= judgement=
-void audit_adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
-                       Judgement judgement);
+    // audit event=peer_fault uid= what=
+    void peer_fault(uid_t uid, std::string_view what);
+
+    // audit event=cross_tenant uid= requester= owner= cell= span= verdict= told= times=
+    void cross_tenant(uid_t uid, TenantId requester, const LookupResult& found,
+                      const SpanDigest& span) noexcept;
+
+    // audit event=adjudicated uid= owner= cell= span= judgement=
+    void adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
+                     Judgement judgement);
+
+    // Writes what was kept. Called a few times a second.
+    void flush(Timestamp monotonic);
+
+  private:
+    static constexpr std::size_t kMaxPending = 8192;  // 128 bytes each: 1 MiB
+
+    struct CrossTenant {
+        uid_t uid;
+        TenantId requester;
+        TenantId owner;
+        CellId cell;
+        SpanDigest span;
+        Verdict verdict;
+        Verdict told;
+    };
+
+    // Lines of one kind in this second, for each uid and in all.
+    struct Budget {
+        std::map<uid_t, std::uint32_t> by_uid;
+        std::uint32_t all = 0;
+        std::uint64_t left_out = 0;
+        bool take(uid_t uid);
+        void renew(std::string_view kind);
+    };
+
+    std::vector<CrossTenant> pending_;
+    std::uint64_t not_kept_ = 0;
+    std::uint64_t second_ = 0;
+    Budget refused_;
+    Budget faults_;
+    Budget crossings_;
+};
 
 }  // namespace cxlpool

@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 #include "base/check.hpp"
 #include "domain/fleet_plan.hpp"
 #include "memory/guarded.hpp"
-#include "server/audit.hpp"
 #include "server/server.hpp"
 #include "server/wire_context.hpp"
 
@@ -20,6 +20,28 @@ struct Overloaded : Handlers... {
 };
 template <typename... Handlers>
 Overloaded(Handlers...) -> Overloaded<Handlers...>;
+
+// Scrubs that workers may have in hand at a time, so that engines' requests find room beside them.
+constexpr std::size_t kMaxRunningScrubs = 8;
+
+// Handles are never used again; a connection that is near the end of their range has to be made
+// anew.
+bool used_up(std::uint32_t last_handle) {
+    return last_handle >= UINT32_MAX - wire::kMaxLookupSpans;
+}
+
+std::optional<std::size_t> first_repeated(const std::vector<SpanDigest>& spans) {
+    std::vector<std::size_t> order(spans.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return spans[a] < spans[b]; });
+    for (std::size_t i = 1; i < order.size(); ++i) {
+        if (spans[order[i]] == spans[order[i - 1]]) {
+            return order[i];
+        }
+    }
+    return std::nullopt;
+}
 
 template <typename T>
 constexpr bool kIsHello = std::is_same_v<T, wire::HelloRequest>;
@@ -48,11 +70,6 @@ std::optional<Error> out_of_place(const Session& session) {
         }
     }
     return std::nullopt;
-}
-
-Roles roles_at(Door door, const Identity& identity) {
-    const Roles engine = static_cast<Roles>(Role::engine);
-    return door == Door::engine ? identity.roles & engine : identity.roles & ~engine;
 }
 
 std::uint64_t or_unknown(const std::optional<std::uint64_t>& value) {
@@ -115,17 +132,10 @@ Server::Answer Server::hello(Session& session, const wire::HelloRequest& request
         return Error{Errc::unsupported_version,
                      "this daemon speaks protocol version " + std::to_string(wire::kVersion)};
     }
-    const Roles roles = roles_at(session.door, session.identity);
-    if (roles == 0) {
-        audit_refused_identity(session.peer, "no role at this socket");
-        return Error{Errc::not_permitted, session.door == Door::engine
-                                              ? "no grant lets this user act as an engine"
-                                              : "no grant lets this user use the admin socket"};
-    }
     const Limits& limits = options_.limits;
     wire::HelloReply out;
     out.mode = options_.mode == TenancyMode::multi ? 1 : 0;
-    out.roles = roles;
+    out.roles = roles_at(session.door, session.identity);
     out.max_lookup_spans = wire::kMaxLookupSpans;
     out.max_leases = limits.leases_per_connection;
     out.max_contexts = limits.contexts_per_connection;
@@ -135,7 +145,7 @@ Server::Answer Server::hello(Session& session, const wire::HelloRequest& request
         const Result<TenantId> tenant =
             Authorizer::select_tenant(session.identity, TenantId{request.tenant});
         if (!tenant) {
-            audit_refused_identity(session.peer, "tenant " + std::to_string(request.tenant));
+            audit_.refused_identity(session.peer, "tenant " + std::to_string(request.tenant));
             return tenant.error();
         }
         Result<std::unique_ptr<Segment>> segment = boards_->create_segment(
@@ -167,6 +177,9 @@ Server::Answer Server::register_context(Session& session,
         return Error{Errc::limit_exceeded, "this connection has " +
                                                std::to_string(session.contexts.size()) +
                                                " contexts already; release one"};
+    }
+    if (used_up(session.last_context)) {
+        return Error{Errc::limit_exceeded, "this connection is used up; connect again"};
     }
     Result<ContextFields> fields = wire_context(request.axes);
     if (!fields) {
@@ -204,6 +217,15 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
     if (!key) {
         return key.error();
     }
+    // A span that is asked for again and again in one message would show in the time of the answer
+    // what is not in its bytes.
+    if (const std::optional<std::size_t> twice = first_repeated(request.spans)) {
+        return Error{Errc::invalid_argument,
+                     "span " + std::to_string(*twice) + " of this lookup stands in it twice"};
+    }
+    if (used_up(session.last_segment)) {
+        return Error{Errc::limit_exceeded, "this connection is used up; connect again"};
+    }
     const Timestamp now = clock_.monotonic();
     wire::LookupReply out;
     out.items.reserve(request.spans.size());
@@ -212,7 +234,7 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
         const LookupResult found = registry_.lookup(*session.connection, *key, span, now);
         item.verdict = static_cast<std::uint16_t>(found.outward);
         if (found.cell && found.owner != session.tenant) {
-            audit_cross_tenant(session, found, span);
+            audit_.cross_tenant(session.peer.uid, session.tenant, found, span);
         }
         if (is_hit(found.outward)) {
             const Result<LeaseRef> lease =
@@ -243,12 +265,12 @@ std::uint32_t Server::hold(Session& session, const LeaseRef& lease, const Locati
     if (fresh) {
         session.last_segment = handle;
         session.segments.emplace(handle,
-                                 HeldSegment{location.pool, location.placement.segment, false, 0});
+                                 HeldSegment{location.pool, location.placement.segment, 0, 0});
     }
     HeldSegment& held = session.segments.at(handle);
-    held.writable = held.writable || writable;
+    held.filling_leases += writable ? 1 : 0;
     ++held.live_leases;
-    session.leases[lease.index].segment = handle;
+    session.leases[lease.index] = HeldLease{handle, writable};
     std::uint32_t* words = reinterpret_cast<std::uint32_t*>(session.board->bytes().data());
     __atomic_store_n(&words[lease.index], lease.generation, __ATOMIC_RELEASE);
     return handle;
@@ -263,6 +285,7 @@ void Server::let_go(Session& session, std::uint32_t lease_index) {
     __atomic_store_n(&words[lease_index], 0, __ATOMIC_RELEASE);
     const auto at = session.segments.find(std::exchange(held.segment, 0));
     CXLPOOL_CHECK(at != session.segments.end());
+    at->second.filling_leases -= held.filling ? 1 : 0;
     if (--at->second.live_leases == 0) {
         session.segment_handles.erase({at->second.pool, at->second.segment});
         session.segments.erase(at);
@@ -321,10 +344,20 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
     const std::span<std::byte> bytes = pool.extent_bytes(location->placement);
     auto scrubbed = std::make_shared<Result<void>>();
     interner_.retain(*key);
+    promised_bytes_[session.peer.uid] += request.length_bytes;
+    const auto keep_promise = [this, uid = session.peer.uid, length = request.length_bytes] {
+        const auto at = promised_bytes_.find(uid);
+        CXLPOOL_CHECK(at != promised_bytes_.end() && at->second >= length);
+        at->second -= length;
+        if (at->second == 0) {
+            promised_bytes_.erase(at);
+        }
+    };
     const Result<void> accepted = run_job(
         session, wire::Type::begin, cookie, [bytes, scrubbed] { *scrubbed = guarded_zero(bytes); },
-        [this, key = *key, span = request.span, location = *location,
-         scrubbed](Session* there) -> Answer {
+        [this, key = *key, span = request.span, location = *location, scrubbed,
+         keep_promise](Session* there) -> Answer {
+            keep_promise();
             Answer answer = Error{Errc::disconnected, "the connection is gone"};
             if (!*scrubbed) {
                 withdraw(location, scrubbed->error());
@@ -342,6 +375,7 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
             return answer;
         });
     if (!accepted) {
+        keep_promise();
         interner_.release(*key);
         release_location(*location);
         reply(session, wire::Type::begin, cookie, accepted.error());
@@ -372,7 +406,7 @@ Server::Answer Server::map(Session& session, const wire::MapRequest& request,
     }
     const HeldSegment& held = at->second;
     const bool write = request.access == wire::MapAccess::write;
-    if (write && !held.writable) {
+    if (write && held.filling_leases == 0) {
         return Error{Errc::not_permitted, "this segment may only be read"};
     }
     Pool& pool = *pools_[held.pool].pool;
@@ -493,6 +527,8 @@ void Server::share(Session& session, std::uint64_t cookie, const wire::ShareRequ
     const Result<std::optional<Work>> work =
         registry_.start_share(*session.connection, *key, request.span, scope, allow_list);
     if (!work || !work->has_value()) {
+        // Before the answer: who was shut out must see it on its lease board by then.
+        settle();
         reply(session, wire::Type::share, cookie,
               work ? Answer(Reply(wire::EmptyReply{})) : Answer(work.error()));
         return;
@@ -564,11 +600,26 @@ void Server::release_location(const Location& location) {
                       scrubbed->error().message());
         CXLPOOL_CHECK(owner.withdraw(location.placement).has_value());
     };
-    const auto job = [span = *bytes, scrubbed] { *scrubbed = guarded_zero(span); };
-    if (!workers_->submit(job, finish)) {
-        // Every worker is far behind; waiting here is what keeps the backlog bounded.
-        job();
-        finish();
+    scrubs_.push_back(Scrub{[span = *bytes, scrubbed] { *scrubbed = guarded_zero(span); }, finish});
+    start_scrubs();
+}
+
+void Server::start_scrubs() {
+    // As many as the workers can take beside what engines wait for; the bytes of the others stay
+    // out of circulation until their turn.
+    while (!scrubs_.empty() && running_scrubs_ < kMaxRunningScrubs) {
+        Scrub scrub = std::move(scrubs_.front());
+        scrubs_.pop_front();
+        const Result<void> accepted = workers_->submit(scrub.job, [this, finish = scrub.finish] {
+            finish();
+            --running_scrubs_;
+            start_scrubs();
+        });
+        if (!accepted) {
+            scrubs_.push_front(std::move(scrub));
+            return;  // tick() tries again.
+        }
+        ++running_scrubs_;
     }
 }
 

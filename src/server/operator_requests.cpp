@@ -1,7 +1,6 @@
 // What operators and adjudicators ask for.
 #include <spdlog/spdlog.h>
 
-#include "server/audit.hpp"
 #include "server/documents.hpp"
 #include "server/server.hpp"
 #include "server/wire_context.hpp"
@@ -45,7 +44,7 @@ Server::Answer Server::adjudicate(Session& session, const wire::AdjudicateReques
     if (!cell) {
         return cell.error();
     }
-    audit_adjudicated(session.peer.uid, owner, *cell, request.span, judgement);
+    audit_.adjudicated(session.peer.uid, owner, *cell, request.span, judgement);
     // Before the answer: when the operator hears it, every holder can see it.
     settle();
     return Reply(wire::EmptyReply{});

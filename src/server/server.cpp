@@ -4,10 +4,10 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cerrno>
 
 #include "base/check.hpp"
 #include "memory/provider.hpp"
-#include "server/audit.hpp"
 #include "server/listener.hpp"
 #include "wire/socket.hpp"
 
@@ -114,6 +114,7 @@ void Server::shut_down() {
             reaper_.bury(std::move(*listener));  // connections that nobody accepted wait in it
         }
     }
+    audit_.flush(clock_.monotonic());
     std::vector<std::uint64_t> ids;
     for (const auto& [id, session] : sessions_) {
         ids.push_back(id);
@@ -132,13 +133,22 @@ Session* Server::find(std::uint64_t id) noexcept {
 void Server::accept_from(Door door, int listener) {
     for (int i = 0; i < kRequestsPerTurn; ++i) {
         if (door == Door::engine && reaper_.backlog() > kMaxBacklog) {
-            set_accepting(false);
+            spdlog::warn(
+                "{} descriptors that peers sent, or their sockets, do not close; no engine is let "
+                "in until they do",
+                reaper_.backlog());
+            reaper_behind_ = true;
+            watch_listeners();
             return;
         }
         Result<std::optional<UniqueFd>> accepted = accept_one(listener);
         if (!accepted) {
-            spdlog::warn("accepting a connection failed: {}; the next is tried",
-                         accepted.error().message());
+            if (accepted.error().os_errno() != ECONNABORTED) {
+                spdlog::warn("accepting a connection failed: {}; it is tried again later",
+                             accepted.error().message());
+                out_of_descriptors_ = true;
+                watch_listeners();
+            }
             return;
         }
         if (!accepted->has_value()) {
@@ -148,26 +158,17 @@ void Server::accept_from(Door door, int listener) {
     }
 }
 
-void Server::set_accepting(bool accepting) {
-    if (accepting == accepting_) {
-        return;
-    }
+void Server::watch_listeners() {
     // A connection that is accepted only to be refused would itself have to be closed by the
-    // reaper, so it waits at the listener.
-    if (const Result<void> changed =
-            reactor_.modify(engine_listener_.get(), accepting ? Reactor::readable : 0U);
-        !changed) {
-        spdlog::error("watching the engines' socket failed: {}", changed.error().message());
-        return;
-    }
-    accepting_ = accepting;
-    if (accepting) {
-        spdlog::info("engines are let in again");
-    } else {
-        spdlog::warn(
-            "{} descriptors that peers sent, or their sockets, do not close; no engine is "
-            "let in until they do",
-            reaper_.backlog());
+    // reaper, so engines wait at the listener while it is behind. Without a descriptor left
+    // everybody waits: a listener stays readable, and asking again at once would be a loop.
+    const std::uint32_t admin = out_of_descriptors_ ? 0U : Reactor::readable;
+    const std::uint32_t engine = reaper_behind_ ? 0U : admin;
+    for (const auto& [listener, events] :
+         {std::pair{&engine_listener_, engine}, std::pair{&admin_listener_, admin}}) {
+        if (const Result<void> changed = reactor_.modify(listener->get(), events); !changed) {
+            spdlog::error("watching a listening socket failed: {}", changed.error().message());
+        }
     }
 }
 
@@ -185,7 +186,8 @@ std::optional<Error> Server::over_limit(Door door, uid_t uid) const {
                                                std::to_string(limits.connections_per_uid) +
                                                " connections already"};
     }
-    if (sessions_.size() - admin_sessions_ + kAdminReserve >= limits.connections) {
+    if (sessions_.size() - admin_sessions_ - refused_sessions_ + kAdminReserve >=
+        limits.connections) {
         return Error{Errc::limit_exceeded, "the daemon has no connection left"};
     }
     return std::nullopt;
@@ -194,8 +196,7 @@ std::optional<Error> Server::over_limit(Door door, uid_t uid) const {
 void Server::admit(Door door, UniqueFd socket) {
     Result<PeerCredentials> peer = peer_credentials(socket.get());
     if (!peer) {
-        spdlog::warn("a peer without usable credentials is turned away: {}",
-                     peer.error().message());
+        audit_.peer_fault(65534, peer.error().message());
         reaper_.bury(std::move(socket));
         return;
     }
@@ -210,18 +211,23 @@ void Server::admit(Door door, UniqueFd socket) {
     session->refusal = over_limit(door, peer->uid);
     if (!session->refusal) {
         Result<Identity> identity = authorizer_.identify(*peer);
-        if (identity) {
+        if (identity && roles_at(door, *identity) != 0) {
             session->identity = std::move(*identity);
+        } else if (identity) {
+            audit_.refused_identity(*peer, "no role at this socket");
+            session->refusal =
+                Error{Errc::not_permitted, door == Door::engine
+                                               ? "no grant lets this user act as an engine"
+                                               : "no grant lets this user use the admin socket"};
         } else {
-            audit_refused_identity(*peer, "no grant names this user");
+            audit_.refused_identity(*peer, "no grant names this user");
             session->refusal = identity.error();
         }
     }
-    if (door == Door::admin) {
-        ++admin_sessions_;
-    }
     if (session->refusal) {
         ++refused_sessions_;
+    } else if (door == Door::admin) {
+        ++admin_sessions_;
     }
     const std::uint64_t id = session->id;
     const int fd = session->socket.get();
@@ -275,8 +281,9 @@ void Server::read_some(Session& session) {
         }
         if (received->descriptors_came || received->descriptors_lost || received->truncated) {
             // Nobody has a reason to send these; what is left of the stream is not trusted.
-            spdlog::warn("uid {} sent {}; its connection is closed", session.peer.uid,
-                         received->truncated ? "a message over the maximum" : "descriptors");
+            audit_.peer_fault(session.peer.uid, received->truncated
+                                                    ? "a message over the maximum; closed"
+                                                    : "descriptors in a message; closed");
             close_session(id);
             return;
         }
@@ -386,11 +393,10 @@ void Server::close_session(std::uint64_t id) {
     // socket goes what the peer sent and nobody read, descriptors too.
     ::shutdown(session.socket.get(), SHUT_RDWR);
     reaper_.bury(std::move(session.socket));
-    if (session.door == Door::admin) {
-        --admin_sessions_;
-    }
     if (session.refusal) {
         --refused_sessions_;
+    } else if (session.door == Door::admin) {
+        --admin_sessions_;
     }
     const auto held = connections_by_uid_.find(session.peer.uid);
     CXLPOOL_CHECK(held != connections_by_uid_.end() && held->second > 0);
@@ -411,19 +417,23 @@ void Server::tick() {
         const bool stuck =
             !session->out.empty() && now.ns >= session->out_since.ns + kWriteTimeoutNs;
         if (silent || stuck) {
-            spdlog::info("uid {} is dropped: {}", session->peer.uid,
-                         silent ? "it did not say hello in time" : "it does not take its answers");
+            audit_.peer_fault(session->peer.uid, silent ? "no hello in time; closed"
+                                                        : "answers not taken in time; closed");
             late.push_back(id);
         }
     }
     for (const std::uint64_t id : late) {
         close_session(id);
     }
-    if (!accepting_ && !shutting_down_ && reaper_.backlog() <= kMaxBacklog) {
-        set_accepting(true);
-    }
     registry_.expire(now);
     settle();
+    start_scrubs();
+    audit_.flush(now);
+    if (!shutting_down_ && (out_of_descriptors_ || reaper_behind_)) {
+        out_of_descriptors_ = false;
+        reaper_behind_ = reaper_.backlog() > kMaxBacklog;
+        watch_listeners();
+    }
 }
 
 void Server::settle() {

@@ -9,6 +9,7 @@
 // that the registry has pinned.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "domain/profile.hpp"
 #include "memory/pool.hpp"
 #include "registry/registry.hpp"
+#include "server/audit.hpp"
 #include "server/authorizer.hpp"
 #include "server/limits.hpp"
 #include "server/reactor.hpp"
@@ -72,8 +74,8 @@ class Server {
 
     // server.cpp: connections
     void accept_from(Door door, int listener);
-    // Stops and starts accepting engines; it has to do with what the reaper has not closed.
-    void set_accepting(bool accepting);
+    // Stops and starts accepting, at each door as what is short demands.
+    void watch_listeners();
     void admit(Door door, UniqueFd socket);
     std::optional<Error> over_limit(Door door, uid_t uid) const;
     void on_event(std::uint64_t id);
@@ -88,6 +90,7 @@ class Server {
     // Gives back scrubbed bytes and tells holders whose lease has ended.
     void settle();
     void release_location(const Location& location);
+    void start_scrubs();
     void withdraw(const Location& location, const Error& why);
 
     // engine_requests.cpp
@@ -148,11 +151,21 @@ class Server {
     std::size_t refused_sessions_ = 0;
     UniqueFd engine_listener_;
     UniqueFd admin_listener_;
-    bool accepting_ = true;  // at the engines' door
+    bool out_of_descriptors_ = false;  // until the next tick
+    bool reaper_behind_ = false;
     DescriptorReaper reaper_;
     std::vector<std::byte> buffer_;
     Timestamp started_at_;
     bool shutting_down_ = false;
+    AuditLog audit_;
+    // Bytes that a uid has asked for and that a worker still makes ready.
+    std::map<uid_t, std::uint64_t> promised_bytes_;
+    struct Scrub {
+        std::function<void()> job;
+        std::function<void()> finish;
+    };
+    std::deque<Scrub> scrubs_;  // bounded by the placements that the pools can hold
+    std::size_t running_scrubs_ = 0;
     std::unique_ptr<WorkerPool> workers_;  // last: its jobs refer to the pools
 };
 

@@ -26,6 +26,12 @@ namespace cxlpool {
 
 enum class Door : std::uint8_t { engine, admin };
 
+// The engine socket serves the role engine, the admin socket the others.
+inline Roles roles_at(Door door, const Identity& identity) noexcept {
+    const Roles engine = static_cast<Roles>(Role::engine);
+    return door == Door::engine ? identity.roles & engine : identity.roles & ~engine;
+}
+
 struct OutMessage {
     std::vector<std::byte> bytes;
     UniqueFd descriptor;  // sent along; empty: none
@@ -35,13 +41,14 @@ struct OutMessage {
 struct HeldSegment {
     std::size_t pool = 0;
     SegmentId segment;
-    bool writable = false;
-    std::uint32_t live_leases = 0;
+    std::uint32_t filling_leases = 0;  // while there is one, it may be mapped writable
+    std::uint32_t live_leases = 0;     // those included
 };
 
 // What is known of a live lease without asking the registry.
 struct HeldLease {
     std::uint32_t segment = 0;  // key of Session::segments; 0: no lease at this index
+    bool filling = false;
 };
 
 struct Session {

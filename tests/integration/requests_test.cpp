@@ -368,11 +368,19 @@ TEST_F(Requests, BeginAndContextRefusals) {
 TEST_F(Requests, LookupsAreBatchedAndEachItemHasItsOwnAnswer) {
     start("multi", "[limits]\nleases_per_connection = 3\n");
     Engine a = Engine::of(daemon_, 1);
-    a.sealed(1);
+    for (std::uint8_t n = 1; n <= 5; ++n) {
+        a.sealed(n);
+    }
     LookupRequest request;
     request.context = a.context;
     for (std::size_t i = 0; i < kMaxLookupSpans; ++i) {
-        request.spans.push_back(span_of(i < 5 ? 1 : 9));
+        SpanDigest span = span_of(static_cast<std::uint8_t>(i + 1));
+        if (i >= 5) {
+            span.bytes[0] = static_cast<std::uint8_t>(i);
+            span.bytes[1] = static_cast<std::uint8_t>(i >> 8);
+            span.bytes[2] = 0xff;
+        }
+        request.spans.push_back(span);
     }
     const auto reply = a.connection.ask<LookupReply>(request);
     ASSERT_TRUE(reply) << reply.error().message();
@@ -384,6 +392,36 @@ TEST_F(Requests, LookupsAreBatchedAndEachItemHasItsOwnAnswer) {
                   static_cast<std::uint16_t>(i == 3 || i == 4 ? Errc::limit_exceeded : Errc::ok))
             << i;
     }
+}
+
+TEST_F(Requests, ASpanStandsInALookupOnce) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    const auto reply = a.connection.call(
+        LookupRequest{a.context, {span_of(1), span_of(2), span_of(3), span_of(2)}});
+    ASSERT_FALSE(reply);
+    EXPECT_EQ(reply.error().code(), Errc::invalid_argument);
+    EXPECT_THAT(reply.error().message(), ::testing::HasSubstr("span"));
+}
+
+TEST_F(Requests, VeryManyLeasesOnOneCellEndInAMoment) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine other = Engine::of(daemon_, 1);
+    a.sealed(1);
+    {
+        std::vector<Engine> many;
+        for (int i = 0; i < 12; ++i) {
+            many.push_back(Engine::of(daemon_, 1));
+            for (int n = 0; n < 4096; ++n) {
+                ASSERT_NE(many.back().look(1).lease.generation, 0U) << n;
+            }
+        }
+    }
+    // 49,152 leases end here; with work that grows with their square this takes minutes.
+    Result<client::Connection> patient = daemon_.engine(2, 5000);
+    ASSERT_TRUE(patient) << patient.error().message();
+    EXPECT_EQ(other.verdict(1), Verdict::hit_in_place);
 }
 
 TEST_F(Requests, TheAllowListAndANarrowerScopeBind) {

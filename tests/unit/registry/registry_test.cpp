@@ -314,6 +314,26 @@ TEST_F(RegistryTest, BeginRefusals) {
         << "whether alpha has this cell is nobody's business";
 }
 
+TEST_F(RegistryTest, PromisedBytesCountAsFilling) {
+    EXPECT_TRUE(registry_.check_begin(alpha_, key_of(1), span_of(1), 400, 600));
+    EXPECT_EQ(registry_.check_begin(alpha_, key_of(1), span_of(1), 401, 600).error().code(),
+              Errc::limit_exceeded);
+}
+
+TEST_F(RegistryTest, LeasesOfOneCellEndInAnyOrder) {
+    sealed(alpha_, 1);
+    std::vector<LeaseRef> held;
+    for (int i = 0; i < 4; ++i) {
+        held.push_back(lease(alpha_, 1));
+        registry_.check();
+    }
+    for (const std::size_t which : {1U, 3U, 0U, 2U}) {
+        ASSERT_TRUE(registry_.release(alpha_, held[which]));
+        registry_.check();
+    }
+    EXPECT_EQ(registry_.find(look(alpha_, 1).cell)->live_leases, 0U);
+}
+
 TEST_F(RegistryTest, CellLimits) {
     for (unsigned n = 1; n <= 5; ++n) {
         sealed(alpha_, n);
