@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <limits>
 #include <map>
 #include <utility>
 #include <vector>
@@ -140,22 +139,44 @@ std::optional<Axis> first_divergence(const ContextKey& a, const ContextKey& b) n
 struct ContextInterner::Impl {
     // Ordered, so that no peer can choose values that make a look-up slow.
     using Ids = std::map<std::string, std::uint32_t, std::less<>>;
+    using References = std::map<std::uint32_t, std::uint64_t>;  // by AxisId; none is 0
 
     struct Slot {
-        std::uint64_t references = 0;  // 0: on the free list
+        std::size_t owners = 0;  // 0: on the free list
         std::size_t axis = 0;
         Ids::iterator value;
     };
 
-    explicit Impl(std::size_t limit)
-        : max_values(std::min<std::size_t>(limit, std::numeric_limits<std::uint32_t>::max() - 1)) {}
+    Impl(std::size_t owner_limit, std::size_t limit)
+        : max_values_per_owner(owner_limit),
+          // One id less than there are, for kUnusedAxisValue.
+          max_values(std::min<std::size_t>(limit, kUnusedAxisValue.value - 1)) {}
 
     // The slot of a live value of this axis. Anything else was not got from acquire.
     Slot& slot(std::size_t axis, AxisId id) {
         CXLPOOL_CHECK(id.value != 0 && id.value <= slots.size());
         Slot& found = slots[id.value - 1];
-        CXLPOOL_CHECK(found.references > 0 && found.axis == axis);
+        CXLPOOL_CHECK(found.owners > 0 && found.axis == axis);
         return found;
+    }
+
+    // What this owner has on a value that it holds.
+    std::uint64_t& references(std::size_t axis, AxisId id, References& held) {
+        slot(axis, id);
+        const auto at = held.find(id.value);
+        CXLPOOL_CHECK(at != held.end());
+        return at->second;
+    }
+
+    References& held_by(TenantId owner) {
+        const auto at = owners.find(owner);
+        CXLPOOL_CHECK(at != owners.end());
+        return at->second;
+    }
+
+    AxisId find(std::size_t axis, const std::string& text) const {
+        const auto found = ids[axis].find(text);
+        return found == ids[axis].end() ? AxisId{} : AxisId{found->second};
     }
 
     AxisId add(std::size_t axis, const std::string& text) {
@@ -167,88 +188,138 @@ struct ContextInterner::Impl {
             id = free_ids.back();
             free_ids.pop_back();
         }
-        slots[id - 1] = Slot{1, axis, ids[axis].emplace(text, id).first};
+        slots[id - 1] = Slot{0, axis, ids[axis].emplace(text, id).first};
         ++live;
         return AxisId{id};
     }
 
-    void drop(std::size_t axis, AxisId id) {
+    void drop(std::size_t axis, AxisId id, References& held) {
+        if (--references(axis, id, held) > 0) {
+            return;
+        }
+        held.erase(id.value);
+        --charged;
         Slot& last = slot(axis, id);
-        if (--last.references == 0) {
+        if (--last.owners == 0) {
             ids[axis].erase(last.value);
             free_ids.push_back(id.value);
             --live;
         }
     }
 
+    std::size_t max_values_per_owner;
     std::size_t max_values;
     std::size_t live = 0;
+    std::size_t charged = 0;  // the sizes of all in `owners`
     std::array<Ids, kAxisCount> ids;
     std::vector<Slot> slots;  // by AxisId - 1
     std::vector<std::uint32_t> free_ids;
+    std::map<TenantId, References> owners;  // none is empty
 };
 
-ContextInterner::ContextInterner(std::size_t max_values)
-    : impl_(std::make_unique<Impl>(max_values)) {}
+ContextInterner::ContextInterner(std::size_t max_values_per_owner, std::size_t max_values)
+    : impl_(std::make_unique<Impl>(max_values_per_owner, max_values)) {}
 
 ContextInterner::~ContextInterner() = default;
 
-Result<ContextKey> ContextInterner::acquire(const ContextFields& fields) {
+Result<ContextKey> ContextInterner::acquire(const ContextFields& fields, TenantId owner) {
     CXLPOOL_TRY(validate(fields));
     ContextKey key;
+    std::size_t present = 0;
     std::size_t missing = 0;
+    const auto known = impl_->owners.find(owner);
+    const std::size_t used = value_count(owner);
     for (std::size_t i = 0; i < kAxisCount; ++i) {
         if (!fields.axes[i]) {
             continue;
         }
-        const auto found = impl_->ids[i].find(*fields.axes[i]);
-        if (found == impl_->ids[i].end()) {
+        ++present;
+        key.axes[i] = impl_->find(i, *fields.axes[i]);
+        // What another owner has already is new to this one.
+        if (!key.axes[i] || used == 0 || known->second.count(key.axes[i].value) == 0) {
             ++missing;
-        } else {
-            key.axes[i] = AxisId{found->second};
         }
     }
-    if (missing > impl_->max_values - impl_->live) {
-        return Error{Errc::limit_exceeded,
-                     "the context needs " + std::to_string(missing) + " new values, and " +
-                         std::to_string(impl_->live) + " of at most " +
-                         std::to_string(impl_->max_values) +
-                         " are in use: close contexts that are not needed any more"};
+    if (present == 0) {
+        return key;
     }
+    if (missing > impl_->max_values_per_owner - used) {
+        return Error{Errc::limit_exceeded,
+                     "the context needs " + std::to_string(missing) +
+                         " new values, and this tenant's contexts and cells use " +
+                         std::to_string(used) + " of at most " +
+                         std::to_string(impl_->max_values_per_owner) +
+                         ": release contexts that are not needed any more"};
+    }
+    if (missing > impl_->max_values - impl_->charged) {
+        return Error{Errc::limit_exceeded, "the daemon can keep no more context values"};
+    }
+    Impl::References& held = impl_->owners[owner];
     for (std::size_t i = 0; i < kAxisCount; ++i) {
-        if (key.axes[i]) {
-            ++impl_->slot(i, key.axes[i]).references;
-        } else if (fields.axes[i]) {
+        if (!fields.axes[i]) {
+            continue;
+        }
+        if (!key.axes[i]) {
             key.axes[i] = impl_->add(i, *fields.axes[i]);
+        }
+        if (++held[key.axes[i].value] == 1) {
+            ++impl_->slots[key.axes[i].value - 1].owners;
+            ++impl_->charged;
         }
     }
     return key;
 }
 
-void ContextInterner::retain(const ContextKey& key) noexcept {
+Result<ContextKey> ContextInterner::probe(const ContextFields& fields) const {
+    CXLPOOL_TRY(validate(fields));
+    ContextKey key;
+    for (std::size_t i = 0; i < kAxisCount; ++i) {
+        if (fields.axes[i]) {
+            const AxisId found = impl_->find(i, *fields.axes[i]);
+            key.axes[i] = found ? found : kUnusedAxisValue;
+        }
+    }
+    return key;
+}
+
+void ContextInterner::retain(const ContextKey& key, TenantId owner) noexcept {
+    if (key == ContextKey{}) {
+        return;
+    }
+    Impl::References& held = impl_->held_by(owner);
     for (std::size_t i = 0; i < kAxisCount; ++i) {
         if (key.axes[i]) {
-            ++impl_->slot(i, key.axes[i]).references;
+            ++impl_->references(i, key.axes[i], held);
         }
     }
 }
 
-void ContextInterner::release(const ContextKey& key) noexcept {
+void ContextInterner::release(const ContextKey& key, TenantId owner) noexcept {
+    if (key == ContextKey{}) {
+        return;
+    }
+    Impl::References& held = impl_->held_by(owner);
     for (std::size_t i = 0; i < kAxisCount; ++i) {
         if (key.axes[i]) {
-            impl_->drop(i, key.axes[i]);
+            impl_->drop(i, key.axes[i], held);
         }
+    }
+    if (held.empty()) {
+        impl_->owners.erase(owner);
     }
 }
 
 std::string_view ContextInterner::text(Axis axis, AxisId id) const noexcept {
-    return id ? std::string_view(impl_->slot(index_of(axis), id).value->first) : std::string_view();
+    if (!id || id == kUnusedAxisValue) {
+        return {};
+    }
+    return impl_->slot(index_of(axis), id).value->first;
 }
 
 ContextFields ContextInterner::fields(const ContextKey& key) const {
     ContextFields out;
     for (std::size_t i = 0; i < kAxisCount; ++i) {
-        if (key.axes[i]) {
+        if (key.axes[i] && key.axes[i] != kUnusedAxisValue) {
             out.axes[i] = std::string(text(static_cast<Axis>(i), key.axes[i]));
         }
     }
@@ -257,6 +328,11 @@ ContextFields ContextInterner::fields(const ContextKey& key) const {
 
 std::size_t ContextInterner::value_count() const noexcept {
     return impl_->live;
+}
+
+std::size_t ContextInterner::value_count(TenantId owner) const noexcept {
+    const auto at = impl_->owners.find(owner);
+    return at == impl_->owners.end() ? 0 : at->second.size();
 }
 
 }  // namespace cxlpool

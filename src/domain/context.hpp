@@ -3,11 +3,13 @@
 // Responsible for: the fifteen axes, what makes a value acceptable on each, and an interner that
 // turns values into small integers, so that the gate compares exactly and allocates nothing.
 // Invariants: AxisId 0 is "absent"; two values get the same AxisId exactly when axis and bytes
-// are equal; nothing is hashed into ambiguity.
+// are equal; nothing is hashed into ambiguity. What an owner is told when it acquires depends on
+// no value that another owner has.
 #pragma once
 
 #include <array>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -69,6 +71,9 @@ struct AxisId {
     bool operator==(const AxisId&) const = default;
 };
 
+// A value that nobody uses, in a key got from probe: it is present, and no interned value has it.
+inline constexpr AxisId kUnusedAxisValue{std::numeric_limits<std::uint32_t>::max()};
+
 struct ContextKey {
     std::array<AxisId, kAxisCount> axes{};
     bool complete() const noexcept;
@@ -78,32 +83,45 @@ struct ContextKey {
 // The first axis that diverges, or nothing when all are equal.
 std::optional<Axis> first_divergence(const ContextKey& a, const ContextKey& b) noexcept;
 
-// Interned contexts, counted by reference. Bounded: `max_values` distinct axis values in all. An
-// AxisId is used again only after the last reference to it was given back. Not for several threads
-// at once. A key that did not come from acquire, or was given back too often, is a broken
-// invariant and aborts.
+// Interned contexts, counted by reference and charged to their owners: an owner pays for each
+// distinct (axis, value) that it uses, whether or not others use it too. Bounded twice:
+// `max_values_per_owner`, which is the one that decides in practice, and `max_values`, the sum of
+// what all owners pay. The sum counts a value once for each owner, so that a full interner does
+// not tell who has which value. An AxisId is used again only after the last reference to it was
+// given back. Not for several threads at once. A key that its owner did not get from acquire, or
+// gave back too often, is a broken invariant and aborts.
 class ContextInterner {
   public:
-    explicit ContextInterner(std::size_t max_values);
+    ContextInterner(std::size_t max_values_per_owner, std::size_t max_values);
     ~ContextInterner();
     ContextInterner(const ContextInterner&) = delete;
     ContextInterner& operator=(const ContextInterner&) = delete;
 
-    // Validates, then takes one reference on each present value. Either all or nothing is taken.
-    // Errors: those of validate, limit_exceeded.
-    Result<ContextKey> acquire(const ContextFields& fields);
+    // Validates, then takes one reference of this owner on each present value. Either all or
+    // nothing is taken. Errors: those of validate, limit_exceeded.
+    Result<ContextKey> acquire(const ContextFields& fields, TenantId owner);
 
-    // One more reference on each value of a key got from acquire.
-    void retain(const ContextKey& key) noexcept;
+    // Validates and takes nothing: the key compares with interned keys as one from acquire would,
+    // for as long as nothing is acquired or released, and must be neither retained nor released.
+    // Values that nobody uses become kUnusedAxisValue. It tells what others use: only for
+    // operators. Errors: those of validate.
+    Result<ContextKey> probe(const ContextFields& fields) const;
 
-    // Gives one reference back. The last one frees the value.
-    void release(const ContextKey& key) noexcept;
+    // One more reference of this owner on each value of a key that it holds. Costs no charge.
+    void retain(const ContextKey& key, TenantId owner) noexcept;
 
-    // The text of a live value, for explain; empty for absent.
+    // Gives one reference of this owner back. Its last one ends the charge, the last one of all
+    // owners frees the value.
+    void release(const ContextKey& key, TenantId owner) noexcept;
+
+    // The text of a live value, for explain; empty for absent and for kUnusedAxisValue.
     std::string_view text(Axis axis, AxisId id) const noexcept;
+    // Without the values that are kUnusedAxisValue.
     ContextFields fields(const ContextKey& key) const;
 
+    // Distinct values, of all owners and of one.
     std::size_t value_count() const noexcept;
+    std::size_t value_count(TenantId owner) const noexcept;
 
   private:
     struct Impl;

@@ -213,7 +213,7 @@ struct Registry::Impl {
             by_span.erase(at);
         }
         if (interner != nullptr) {
-            interner->release(e->cell.key);
+            interner->release(e->cell.key, e->cell.owner);
         }
         locations.unpin(e->cell.location);
         cells.erase(id.value);
@@ -445,7 +445,7 @@ Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& ke
     ++tenant.counters.cells;
     tenant.counters.bytes += e.cell.length_bytes;
     if (impl_->interner != nullptr) {
-        impl_->interner->retain(key);
+        impl_->interner->retain(key, who.tenant);
     }
     Result<LeaseRef> lease = impl_->grant(connection, e, true, monotonic);
     CXLPOOL_CHECK(lease.has_value());  // check_begin saw room for it.

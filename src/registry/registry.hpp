@@ -143,7 +143,8 @@ class Registry {
     Registry(const Registry&) = delete;
     Registry& operator=(const Registry&) = delete;
 
-    // Called for each key that a cell keeps and gives back; default: nothing.
+    // Called for each key that a cell keeps and gives back, for its owner, who must hold the key
+    // when the cell begins; default: nothing.
     void set_interner(ContextInterner* interner) noexcept;
 
     // Errors: already_exists, invalid_argument (tenant 0).

@@ -133,9 +133,7 @@ std::string explain_document(const ExplainQuestion& question, const Registry& re
         // The first diverging axis, whichever check named the verdict.
         const std::optional<Axis> axis = first_divergence(e.cell->key, question.wanted);
         item["axis"] = axis ? Json(to_word(*axis)) : Json();
-        item["wanted"] = axis ? text_or_null(interner.text(
-                                    *axis, question.wanted.axes[static_cast<std::size_t>(*axis)]))
-                              : Json();
+        item["wanted"] = axis ? text_or_null(question.wanted_texts[*axis].value_or("")) : Json();
         item["found"] = axis ? text_or_null(interner.text(
                                    *axis, e.cell->key.axes[static_cast<std::size_t>(*axis)]))
                              : Json();

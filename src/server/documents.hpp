@@ -31,8 +31,9 @@ std::string cells_document(const Registry& registry, const std::vector<std::stri
 struct ExplainQuestion {
     TenantId requester;
     SpanDigest span;
-    ContextKey wanted;
-    Timestamp now;  // monotonic
+    ContextKey wanted;           // of probe
+    ContextFields wanted_texts;  // what `wanted` was made of: the interner need not know it
+    Timestamp now;               // monotonic
 };
 std::string explain_document(const ExplainQuestion& question, const Registry& registry,
                              const ContextInterner& interner,

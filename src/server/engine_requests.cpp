@@ -185,7 +185,7 @@ Server::Answer Server::register_context(Session& session,
     if (!fields) {
         return std::move(fields).error();
     }
-    const Result<ContextKey> key = interner_.acquire(*fields);
+    const Result<ContextKey> key = interner_.acquire(*fields, session.tenant);
     if (!key) {
         return key.error();
     }
@@ -199,7 +199,7 @@ Server::Answer Server::release_context(Session& session,
     if (at == session.contexts.end()) {
         return Error{Errc::not_found, "no such context on this connection"};
     }
-    interner_.release(at->second);
+    interner_.release(at->second, session.tenant);
     session.contexts.erase(at);
     return Reply(wire::EmptyReply{});
 }
@@ -343,7 +343,7 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
     // The bytes are somebody's or nobody knows whose: nobody sees them before they are zero.
     const std::span<std::byte> bytes = pool.extent_bytes(location->placement);
     auto scrubbed = std::make_shared<Result<void>>();
-    interner_.retain(*key);
+    interner_.retain(*key, session.tenant);
     promised_bytes_[session.peer.uid] += request.length_bytes;
     const auto keep_promise = [this, uid = session.peer.uid, length = request.length_bytes] {
         const auto at = promised_bytes_.find(uid);
@@ -355,8 +355,8 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
     };
     const Result<void> accepted = run_job(
         session, wire::Type::begin, cookie, [bytes, scrubbed] { *scrubbed = guarded_zero(bytes); },
-        [this, key = *key, span = request.span, location = *location, scrubbed,
-         keep_promise](Session* there) -> Answer {
+        [this, key = *key, owner = session.tenant, span = request.span, location = *location,
+         scrubbed, keep_promise](Session* there) -> Answer {
             keep_promise();
             Answer answer = Error{Errc::disconnected, "the connection is gone"};
             if (!*scrubbed) {
@@ -371,12 +371,12 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
                     release_location(location);
                 }
             }
-            interner_.release(key);
+            interner_.release(key, owner);
             return answer;
         });
     if (!accepted) {
         keep_promise();
-        interner_.release(*key);
+        interner_.release(*key, session.tenant);
         release_location(*location);
         reply(session, wire::Type::begin, cookie, accepted.error());
     }

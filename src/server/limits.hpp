@@ -30,8 +30,12 @@ struct Limits {
     std::uint32_t hello_timeout_ms = 5'000;
     // All connections together; one of them is kept free for an operator.
     std::uint32_t connections = 1024;
-    // Distinct axis values that all contexts together may intern (256 bytes each at most).
-    std::uint32_t axis_values = 65'536;
+    // Distinct axis values of one tenant's contexts and cells, whether or not others use them: 64
+    // contexts that share nothing hold 960, and what is sealed keeps its values for as long.
+    std::uint32_t axis_values_per_tenant = 4096;
+    // The same, summed over all tenants; bounds the daemon's own memory (256 bytes each at most,
+    // and about as much to keep them). So far above the limit of one that only that one is met.
+    std::uint32_t axis_values = 1U << 20U;
 };
 
 }  // namespace cxlpool

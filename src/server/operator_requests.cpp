@@ -131,15 +131,13 @@ Result<std::string> Server::explain(const wire::DocumentRequest& request) {
     if (!fields) {
         return std::move(fields).error();
     }
-    const Result<ContextKey> wanted = interner_.acquire(*fields);
+    const Result<ContextKey> wanted = interner_.probe(*fields);
     if (!wanted) {
         return wanted.error();
     }
-    std::string text = explain_document(
-        ExplainQuestion{TenantId{request.requester}, request.span, *wanted, clock_.monotonic()},
-        registry_, interner_, pool_names(pools_));
-    interner_.release(*wanted);
-    return text;
+    return explain_document(ExplainQuestion{TenantId{request.requester}, request.span, *wanted,
+                                            *fields, clock_.monotonic()},
+                            registry_, interner_, pool_names(pools_));
 }
 
 std::string Server::status() const {

@@ -54,7 +54,7 @@ Server::Server(Reactor& reactor, const Clock& clock, Authorizer authorizer, Serv
       authorizer_(std::move(authorizer)),
       options_(std::move(options)),
       pools_(std::move(pools)),
-      interner_(options_.limits.axis_values),
+      interner_(options_.limits.axis_values_per_tenant, options_.limits.axis_values),
       registry_(options_.mode, registry_limits(options_.limits)),
       buffer_(wire::kMaxMessageBytes),
       started_at_(clock.monotonic()),
@@ -384,7 +384,7 @@ void Server::close_session(std::uint64_t id) {
         registry_.close_connection(*session.connection);
     }
     for (const auto& [handle, key] : session.contexts) {
-        interner_.release(key);
+        interner_.release(key, session.tenant);
     }
     session.contexts.clear();
     session.out.clear();

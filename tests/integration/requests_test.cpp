@@ -337,6 +337,32 @@ TEST_F(Requests, AFullPoolIsATypedAnswerThatSaysNothingOfOthers) {
     EXPECT_THAT(refused.error().message(), ::testing::Not(::testing::ContainsRegex("[0-9]")));
 }
 
+TEST_F(Requests, ContextValuesAreChargedToTheTenantThatUsesThem) {
+    start("multi", "[limits]\naxis_values_per_tenant = 16\n");
+    Engine a = Engine::of(daemon_, 1, "m");
+    Engine b = Engine::of(daemon_, 2, "secret");
+    const auto ask = [](Engine& engine, const std::string& model) {
+        return engine.connection.ask<ContextRegisterReply>(ContextRegisterRequest{axes_of(model)});
+    };
+    // A cell keeps what its context had, so the first tenant is full with one more value.
+    a.sealed(1);
+    ASSERT_TRUE(a.connection.ask<EmptyReply>(ContextReleaseRequest{a.context}));
+    const auto more = ask(a, "m2");
+    ASSERT_TRUE(more) << more.error().message();
+    const auto guess = ask(a, "secret");
+    const auto nobody = ask(a, "nobody has this");
+    ASSERT_FALSE(guess);
+    ASSERT_FALSE(nobody);
+    EXPECT_EQ(guess.error().code(), Errc::limit_exceeded);
+    EXPECT_EQ(nobody.error().code(), Errc::limit_exceeded);
+    EXPECT_EQ(guess.error().message(), nobody.error().message());
+    // The other is not, and a value that the first has costs it as much as any.
+    EXPECT_TRUE(ask(b, "m2"));
+    EXPECT_FALSE(ask(b, "m"));
+    ASSERT_TRUE(a.connection.ask<EmptyReply>(ContextReleaseRequest{more->context}));
+    EXPECT_TRUE(ask(a, "secret"));
+}
+
 TEST_F(Requests, BeginAndContextRefusals) {
     start("multi", "[limits]\ncontexts_per_connection = 2\ncell_bytes = \"1MiB\"\n");
     Engine a = Engine::of(daemon_, 1);

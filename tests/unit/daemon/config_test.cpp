@@ -111,6 +111,7 @@ pending_per_connection = 8
 lease_ttl_ms = 900
 hello_timeout_ms = 1000
 connections = 11
+axis_values_per_tenant = 120
 axis_values = 1200
 
 [[grant]]
@@ -192,6 +193,7 @@ name = "last"
     EXPECT_EQ(config.limits.lease_ttl_ms, 900U);
     EXPECT_EQ(config.limits.hello_timeout_ms, 1000U);
     EXPECT_EQ(config.limits.connections, 11U);
+    EXPECT_EQ(config.limits.axis_values_per_tenant, 120U);
     EXPECT_EQ(config.limits.axis_values, 1200U);
 
     ASSERT_EQ(config.grants.size(), 2U);

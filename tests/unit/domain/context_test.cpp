@@ -4,6 +4,7 @@
 
 #include <map>
 #include <random>
+#include <set>
 #include <vector>
 
 namespace cxlpool {
@@ -38,6 +39,9 @@ Errc code_of(Axis axis, std::string value) {
     const Result<void> valid = validate(f);
     return valid ? Errc::ok : valid.error().code();
 }
+
+constexpr TenantId kOwner{1};
+constexpr TenantId kOther{2};
 
 ContextKey must(Result<ContextKey> key) {
     EXPECT_TRUE(key) << key.error().message();
@@ -119,12 +123,12 @@ TEST(Validate, MessageNamesAxisValueAndRemedy) {
 }
 
 TEST(ContextKey, CompleteNeedsEveryAxis) {
-    ContextInterner interner(100);
-    EXPECT_TRUE(must(interner.acquire(complete_fields())).complete());
+    ContextInterner interner(100, 1000);
+    EXPECT_TRUE(must(interner.acquire(complete_fields(), kOwner)).complete());
     for (std::size_t i = 0; i < kAxisCount; ++i) {
         ContextFields f = complete_fields();
         f.axes[i].reset();
-        const ContextKey key = must(interner.acquire(f));
+        const ContextKey key = must(interner.acquire(f, kOwner));
         EXPECT_FALSE(key.complete()) << i;
         EXPECT_FALSE(key.axes[i]);
     }
@@ -148,20 +152,20 @@ TEST(FirstDivergence, IsTheFirstInOrder) {
 }
 
 TEST(ContextInterner, SameFieldsGiveTheSameKey) {
-    ContextInterner interner(100);
-    const ContextKey a = must(interner.acquire(complete_fields()));
-    const ContextKey b = must(interner.acquire(complete_fields()));
+    ContextInterner interner(100, 1000);
+    const ContextKey a = must(interner.acquire(complete_fields(), kOwner));
+    const ContextKey b = must(interner.acquire(complete_fields(), kOwner));
     EXPECT_EQ(a, b);
     EXPECT_EQ(interner.value_count(), kAxisCount);
     EXPECT_EQ(interner.fields(a), complete_fields());
 }
 
 TEST(ContextInterner, OneTextOnTwoAxesIsTwoValues) {
-    ContextInterner interner(100);
+    ContextInterner interner(100, 1000);
     ContextFields f;
     f[Axis::model] = "x";
     f[Axis::tokenizer] = "x";
-    const ContextKey key = must(interner.acquire(f));
+    const ContextKey key = must(interner.acquire(f, kOwner));
     EXPECT_NE(key.axes[0], key.axes[1]);
     EXPECT_EQ(interner.text(Axis::model, key.axes[0]), "x");
     EXPECT_EQ(interner.text(Axis::tokenizer, key.axes[1]), "x");
@@ -170,106 +174,271 @@ TEST(ContextInterner, OneTextOnTwoAxesIsTwoValues) {
 
     ContextFields swapped;
     swapped[Axis::tokenizer] = "x";
-    EXPECT_EQ(first_divergence(key, must(interner.acquire(swapped))), Axis::model);
+    EXPECT_EQ(first_divergence(key, must(interner.acquire(swapped, kOwner))), Axis::model);
 }
 
 TEST(ContextInterner, EachAxisAloneSeparates) {
-    ContextInterner interner(100);
-    const ContextKey base = must(interner.acquire(complete_fields()));
+    ContextInterner interner(100, 1000);
+    const ContextKey base = must(interner.acquire(complete_fields(), kOwner));
     for (std::size_t i = 0; i < kAxisCount; ++i) {
         ContextFields f = complete_fields();
         const auto axis = static_cast<Axis>(i);
         f[axis] = axis == Axis::weights || axis == Axis::adapter ? "version:2"
                   : axis == Axis::page_tokens                    ? "32"
                                                                  : "other";
-        EXPECT_EQ(first_divergence(base, must(interner.acquire(f))), axis);
+        EXPECT_EQ(first_divergence(base, must(interner.acquire(f, kOwner))), axis);
     }
 }
 
 TEST(ContextInterner, IdIsFreeOnlyAfterTheLastRelease) {
-    ContextInterner interner(2);
+    ContextInterner interner(2, 1000);
     ContextFields first;
     first[Axis::model] = "first";
-    const ContextKey a = must(interner.acquire(first));
-    const ContextKey again = must(interner.acquire(first));
-    interner.retain(a);
+    const ContextKey a = must(interner.acquire(first, kOwner));
+    const ContextKey again = must(interner.acquire(first, kOwner));
+    interner.retain(a, kOwner);
     ContextFields second;
     second[Axis::model] = "second";
 
-    interner.release(a);
-    interner.release(again);
-    const ContextKey b = must(interner.acquire(second));
+    interner.release(a, kOwner);
+    interner.release(again, kOwner);
+    const ContextKey b = must(interner.acquire(second, kOwner));
     EXPECT_NE(b.axes[0], a.axes[0]);  // one reference to "first" is left
     EXPECT_EQ(interner.text(Axis::model, a.axes[0]), "first");
-    interner.release(a);
+    interner.release(a, kOwner);
     EXPECT_EQ(interner.value_count(), 1U);
     ContextFields third;
     third[Axis::dtype] = "bf16";
-    const ContextKey c = must(interner.acquire(third));
+    const ContextKey c = must(interner.acquire(third, kOwner));
     EXPECT_EQ(interner.text(Axis::dtype, c.axes[static_cast<std::size_t>(Axis::dtype)]), "bf16");
     EXPECT_EQ(interner.text(Axis::model, b.axes[0]), "second");
     EXPECT_EQ(interner.value_count(), 2U);
 }
 
 TEST(ContextInterner, RefusalTakesNothing) {
-    ContextInterner interner(kAxisCount + 1);
-    const ContextKey base = must(interner.acquire(complete_fields()));
+    ContextInterner interner(kAxisCount + 1, 1000);
+    const ContextKey base = must(interner.acquire(complete_fields(), kOwner));
     ContextFields two_new = complete_fields();
     two_new[Axis::model] = "new";
     two_new[Axis::layout] = "new";
-    const auto refused = interner.acquire(two_new);
+    const auto refused = interner.acquire(two_new, kOwner);
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code(), Errc::limit_exceeded);
     EXPECT_EQ(interner.value_count(), kAxisCount);
 
     ContextFields invalid = complete_fields();
     invalid[Axis::layout] = "";
-    EXPECT_EQ(interner.acquire(invalid).error().code(), Errc::invalid_argument);
+    EXPECT_EQ(interner.acquire(invalid, kOwner).error().code(), Errc::invalid_argument);
     invalid[Axis::layout] = std::string(257, 'x');
-    EXPECT_EQ(interner.acquire(invalid).error().code(), Errc::too_large);
+    EXPECT_EQ(interner.acquire(invalid, kOwner).error().code(), Errc::too_large);
     EXPECT_EQ(interner.value_count(), kAxisCount);
 
     // Nothing was taken by the refusals: one release of the only holder frees every value.
-    interner.release(base);
+    interner.release(base, kOwner);
     EXPECT_EQ(interner.value_count(), 0U);
-    EXPECT_TRUE(interner.acquire(two_new));
+    EXPECT_TRUE(interner.acquire(two_new, kOwner));
 }
 
 TEST(ContextInterner, FullStillServesKnownValues) {
-    ContextInterner interner(kAxisCount);
-    static_cast<void>(must(interner.acquire(complete_fields())));
-    EXPECT_TRUE(interner.acquire(complete_fields()));
-    ContextInterner none(0);
-    EXPECT_EQ(none.acquire(complete_fields()).error().code(), Errc::limit_exceeded);
-    EXPECT_TRUE(none.acquire(ContextFields{}));
+    ContextInterner interner(kAxisCount, 1000);
+    static_cast<void>(must(interner.acquire(complete_fields(), kOwner)));
+    EXPECT_TRUE(interner.acquire(complete_fields(), kOwner));
+    ContextInterner none(0, 1000);
+    EXPECT_EQ(none.acquire(complete_fields(), kOwner).error().code(), Errc::limit_exceeded);
+    EXPECT_TRUE(none.acquire(ContextFields{}, kOwner));
 }
 
 TEST(ContextInternerDeathTest, GivingBackTooOftenAborts) {
-    ContextInterner interner(10);
+    ContextInterner interner(10, 1000);
     ContextFields f;
     f[Axis::model] = "x";
-    const ContextKey key = must(interner.acquire(f));
+    const ContextKey key = must(interner.acquire(f, kOwner));
     ContextKey wrong_axis;
     wrong_axis.axes[1] = key.axes[0];
-    EXPECT_DEATH(interner.release(wrong_axis), "broken invariant");
+    EXPECT_DEATH(interner.release(wrong_axis, kOwner), "broken invariant");
     ContextKey never;
     never.axes[0] = AxisId{9};
-    EXPECT_DEATH(interner.retain(never), "broken invariant");
-    interner.release(key);
-    EXPECT_DEATH(interner.release(key), "broken invariant");
+    EXPECT_DEATH(interner.retain(never, kOwner), "broken invariant");
+    interner.release(key, kOwner);
+    EXPECT_DEATH(interner.release(key, kOwner), "broken invariant");
 }
 
-// A model: the reference count of every text by plain counting.
+ContextFields model_of(const std::string& model) {
+    ContextFields f;
+    f[Axis::model] = model;
+    return f;
+}
+
+TEST(ContextInternerOwners, EachPaysForItsOwnUse) {
+    ContextInterner interner(2, 1000);
+    static_cast<void>(must(interner.acquire(model_of("a"), kOwner)));
+    static_cast<void>(must(interner.acquire(model_of("b"), kOwner)));
+    const auto full = interner.acquire(model_of("c"), kOwner);
+    ASSERT_FALSE(full);
+    EXPECT_EQ(full.error().code(), Errc::limit_exceeded);
+    EXPECT_EQ(full.error().message(),
+              "the context needs 1 new values, and this tenant's contexts and cells use 2 of at "
+              "most 2: release contexts that are not needed any more");
+    // What is full for one is not full for another, and sharing is no discount.
+    static_cast<void>(must(interner.acquire(model_of("a"), kOther)));
+    static_cast<void>(must(interner.acquire(model_of("c"), kOther)));
+    EXPECT_EQ(interner.value_count(), 3U);
+    EXPECT_EQ(interner.value_count(kOther), 2U);
+    EXPECT_EQ(interner.acquire(model_of("b"), kOther).error().message(), full.error().message());
+    EXPECT_EQ(interner.acquire(model_of("c"), kOwner).error().message(), full.error().message());
+    EXPECT_TRUE(interner.acquire(model_of("a"), kOwner));
+}
+
+// The same request of the same owner, with and without another owner that has the guessed value.
+TEST(ContextInternerOwners, AnswerDoesNotTellWhatAnotherHas) {
+    const auto ask = [](std::size_t per_owner, std::size_t all, const std::string& others) {
+        ContextInterner interner(per_owner, all);
+        static_cast<void>(must(interner.acquire(model_of("mine"), kOwner)));
+        static_cast<void>(must(interner.acquire(model_of(others), kOther)));
+        const auto key = interner.acquire(model_of("guess"), kOwner);
+        return key ? std::string("taken") : key.error().message();
+    };
+    EXPECT_EQ(ask(2, 1000, "guess"), "taken");
+    EXPECT_EQ(ask(2, 1000, "no such"), "taken");
+    EXPECT_NE(ask(1, 1000, "guess"), "taken");
+    EXPECT_EQ(ask(1, 1000, "guess"), ask(1, 1000, "no such"));
+    EXPECT_EQ(ask(2, 2, "guess"), "the daemon can keep no more context values");
+    EXPECT_EQ(ask(2, 2, "no such"), "the daemon can keep no more context values");
+    EXPECT_EQ(ask(2, 3, "guess"), "taken");
+    EXPECT_EQ(ask(2, 3, "no such"), "taken");
+}
+
+TEST(ContextInternerOwners, ReleaseBalancesForEach) {
+    ContextInterner interner(2, 1000);
+    const ContextKey a = must(interner.acquire(model_of("a"), kOwner));
+    interner.retain(a, kOwner);
+    EXPECT_EQ(must(interner.acquire(model_of("a"), kOther)), a);
+    interner.release(a, kOwner);
+    EXPECT_EQ(interner.value_count(kOwner), 1U);  // the retained one
+    interner.release(a, kOwner);
+    EXPECT_EQ(interner.value_count(kOwner), 0U);
+    EXPECT_EQ(interner.value_count(kOther), 1U);
+    EXPECT_EQ(interner.text(Axis::model, a.axes[0]), "a");
+    // The charge of the first ended with its last reference, so it has room for two again.
+    ContextFields two = model_of("b");
+    two[Axis::dtype] = "bf16";
+    const ContextKey b = must(interner.acquire(two, kOwner));
+    interner.release(a, kOther);
+    EXPECT_EQ(interner.value_count(), 2U);
+    interner.release(b, kOwner);
+    EXPECT_EQ(interner.value_count(), 0U);
+}
+
+TEST(ContextInternerOwners, ReleaseGivesTheGlobalRoomBack) {
+    ContextInterner interner(2, 2);
+    const ContextKey a = must(interner.acquire(model_of("a"), kOwner));
+    EXPECT_EQ(must(interner.acquire(model_of("a"), kOther)), a);
+    EXPECT_EQ(interner.acquire(model_of("b"), kOther).error().code(), Errc::limit_exceeded);
+    interner.release(a, kOwner);
+    EXPECT_TRUE(interner.acquire(model_of("b"), kOther));
+}
+
+TEST(ContextInternerOwners, RefusalTakesNothing) {
+    for (const std::size_t all : {std::size_t{1000}, std::size_t{2}}) {
+        SCOPED_TRACE(all);
+        ContextInterner interner(all == 2 ? 1000 : 2, all);
+        const ContextKey a = must(interner.acquire(model_of("a"), kOwner));
+        ContextFields three = model_of("a");
+        three[Axis::dtype] = "bf16";
+        three[Axis::layout] = "l1";
+        EXPECT_EQ(interner.acquire(three, kOwner).error().code(), Errc::limit_exceeded);
+        EXPECT_EQ(interner.acquire(three, kOther).error().code(), Errc::limit_exceeded);
+        EXPECT_EQ(interner.value_count(), 1U);
+        EXPECT_EQ(interner.value_count(kOwner), 1U);
+        EXPECT_EQ(interner.value_count(kOther), 0U);
+        interner.release(a, kOwner);
+        EXPECT_EQ(interner.value_count(), 0U);
+    }
+}
+
+TEST(ContextInternerOwners, NothingIsPaidForAnEmptyContext) {
+    ContextInterner interner(0, 0);
+    const ContextKey key = must(interner.acquire(ContextFields{}, kOwner));
+    interner.retain(key, kOwner);
+    interner.release(key, kOwner);
+    interner.release(key, kOwner);
+    EXPECT_EQ(key, ContextKey{});
+}
+
+TEST(ContextInternerOwnersDeathTest, AnothersReferenceIsNotOnesOwn) {
+    ContextInterner interner(10, 1000);
+    const ContextKey a = must(interner.acquire(model_of("a"), kOwner));
+    EXPECT_DEATH(interner.release(a, kOther), "broken invariant");
+    EXPECT_DEATH(interner.retain(a, kOther), "broken invariant");
+    static_cast<void>(must(interner.acquire(model_of("b"), kOther)));
+    EXPECT_DEATH(interner.release(a, kOther), "broken invariant");
+    EXPECT_DEATH(interner.retain(a, kOther), "broken invariant");
+}
+
+TEST(ContextInternerProbe, TakesNothingAndComparesAsAcquired) {
+    ContextInterner interner(kAxisCount, kAxisCount);
+    const ContextKey key = must(interner.acquire(complete_fields(), kOwner));
+    EXPECT_EQ(must(interner.probe(complete_fields())), key);
+
+    ContextFields other = complete_fields();
+    other[Axis::dtype] = "fp8";
+    other[Axis::layout] = "l2";
+    const ContextKey probed = must(interner.probe(other));
+    EXPECT_TRUE(probed.complete());
+    EXPECT_EQ(first_divergence(key, probed), Axis::dtype);
+    EXPECT_EQ(probed.axes[static_cast<std::size_t>(Axis::dtype)], kUnusedAxisValue);
+    EXPECT_EQ(interner.text(Axis::dtype, kUnusedAxisValue), "");
+    ContextFields known = complete_fields();
+    known[Axis::dtype].reset();
+    known[Axis::layout].reset();
+    EXPECT_EQ(interner.fields(probed), known);
+    const ContextKey partial = must(interner.probe(known));
+    EXPECT_FALSE(partial.complete());
+    EXPECT_EQ(first_divergence(key, partial), Axis::dtype);
+
+    // A value of another axis is no value of this one.
+    ContextFields elsewhere;
+    elsewhere[Axis::tokenizer] = "m-a";
+    EXPECT_EQ(must(interner.probe(elsewhere)).axes[1], kUnusedAxisValue);
+
+    EXPECT_EQ(interner.value_count(), kAxisCount);
+    interner.release(key, kOwner);
+    EXPECT_EQ(interner.value_count(), 0U);
+    EXPECT_EQ(must(interner.probe(complete_fields())).axes[0], kUnusedAxisValue);
+
+    other[Axis::layout] = "";
+    EXPECT_EQ(interner.probe(other).error().code(), Errc::invalid_argument);
+    other[Axis::layout] = std::string(257, 'x');
+    EXPECT_EQ(interner.probe(other).error().code(), Errc::too_large);
+}
+
+TEST(ContextInternerProbeDeathTest, AnUnusedValueIsNeverKept) {
+    ContextInterner interner(10, 1000);
+    static_cast<void>(must(interner.acquire(model_of("a"), kOwner)));
+    const ContextKey probed = must(interner.probe(model_of("b")));
+    EXPECT_DEATH(interner.retain(probed, kOwner), "broken invariant");
+    EXPECT_DEATH(interner.release(probed, kOwner), "broken invariant");
+}
+
+// A model: the reference count of every text of every owner by plain counting.
 TEST(ContextInterner, AgreesWithAModelUnderRandomUse) {
     const unsigned seed = 20240611;
     SCOPED_TRACE(seed);
     std::mt19937 random(seed);
-    constexpr std::size_t kLimit = 12;
-    ContextInterner interner(kLimit);
-    std::map<std::pair<std::size_t, std::string>, int> model;
-    std::vector<std::pair<ContextFields, ContextKey>> held;
+    constexpr std::size_t kOwnerLimit = 9;
+    constexpr std::size_t kLimit = 24;  // below three times the other, so that both are met
+    ContextInterner interner(kOwnerLimit, kLimit);
+    using Value = std::pair<std::size_t, std::string>;
+    struct Held {
+        TenantId owner;
+        ContextFields fields;
+        ContextKey key;
+    };
+    std::map<TenantId, std::map<Value, int>> model;
+    std::vector<Held> held;
     for (int step = 0; step < 20000; ++step) {
         if (held.empty() || random() % 2 == 0) {
+            const TenantId owner{1 + random() % 3};
             ContextFields f;
             for (const Axis axis : {Axis::model, Axis::dtype, Axis::layout}) {
                 if (random() % 3 != 0) {
@@ -278,33 +447,47 @@ TEST(ContextInterner, AgreesWithAModelUnderRandomUse) {
             }
             std::size_t fresh = 0;
             for (std::size_t i = 0; i < kAxisCount; ++i) {
-                fresh += f.axes[i] && model.count({i, *f.axes[i]}) == 0 ? 1 : 0;
+                fresh += f.axes[i] && model[owner].count({i, *f.axes[i]}) == 0 ? 1 : 0;
             }
-            const auto key = interner.acquire(f);
-            ASSERT_EQ(static_cast<bool>(key), model.size() + fresh <= kLimit);
+            std::size_t charged = 0;
+            for (const auto& [who, values] : model) {
+                charged += values.size();
+            }
+            const auto key = interner.acquire(f, owner);
+            ASSERT_EQ(static_cast<bool>(key), model[owner].size() + fresh <= kOwnerLimit &&
+                                                  (fresh == 0 || charged + fresh <= kLimit));
             if (key) {
-                held.emplace_back(f, *key);
+                held.push_back({owner, f, *key});
                 for (std::size_t i = 0; i < kAxisCount; ++i) {
                     if (f.axes[i]) {
-                        ++model[{i, *f.axes[i]}];
+                        ++model[owner][{i, *f.axes[i]}];
                     }
                 }
             }
         } else {
             const std::size_t victim = random() % held.size();
-            interner.release(held[victim].second);
+            const Held gone = held[victim];
+            interner.release(gone.key, gone.owner);
             for (std::size_t i = 0; i < kAxisCount; ++i) {
-                const auto& value = held[victim].first.axes[i];
-                if (value && --model[{i, *value}] == 0) {
-                    model.erase({i, *value});
+                const auto& value = gone.fields.axes[i];
+                if (value && --model[gone.owner][{i, *value}] == 0) {
+                    model[gone.owner].erase({i, *value});
                 }
             }
             held.erase(held.begin() + static_cast<std::ptrdiff_t>(victim));
         }
-        ASSERT_EQ(interner.value_count(), model.size());
+        std::set<Value> live;
+        for (const auto& [who, values] : model) {
+            ASSERT_EQ(interner.value_count(who), values.size());
+            for (const auto& [value, references] : values) {
+                live.insert(value);
+            }
+        }
+        ASSERT_EQ(interner.value_count(), live.size());
         if (!held.empty()) {
-            const auto& [fields, key] = held[random() % held.size()];
-            ASSERT_EQ(interner.fields(key), fields);
+            const Held& one = held[random() % held.size()];
+            ASSERT_EQ(interner.fields(one.key), one.fields);
+            ASSERT_EQ(interner.probe(one.fields).value(), one.key);
         }
     }
 }

@@ -200,9 +200,9 @@ std::string read_case(const std::string& line, GateCase& c) {
     c.inner = *inner;
     c.outward = *outward;
     // Keys outlive the interner here: ids of one case are only compared with each other.
-    ContextInterner interner(2 * kAxisCount);
-    const Result<ContextKey> cell_key = interner.acquire(cell_context);
-    const Result<ContextKey> wanted_key = interner.acquire(wanted_context);
+    ContextInterner interner(2 * kAxisCount, 2 * kAxisCount);
+    const Result<ContextKey> cell_key = interner.acquire(cell_context, TenantId{1});
+    const Result<ContextKey> wanted_key = interner.acquire(wanted_context, TenantId{1});
     if (!cell_key || !wanted_key) {
         return (cell_key ? wanted_key : cell_key).error().message();
     }

@@ -28,7 +28,7 @@ std::vector<wire::AxisField> axes_of(const std::string& model) {
 
 class Documents : public ::testing::Test {
   protected:
-    Documents() : interner_(1000), registry_(TenancyMode::multi, {}) {
+    Documents() : interner_(1000, 1000), registry_(TenancyMode::multi, {}) {
         registry_.set_interner(&interner_);
         EXPECT_TRUE(registry_.add_tenant(TenantId{1}, "alpha"));
         EXPECT_TRUE(registry_.add_tenant(TenantId{2}, "be\"ta"));
@@ -38,9 +38,16 @@ class Documents : public ::testing::Test {
     ContextKey key(const std::string& model) {
         const Result<ContextFields> fields = wire_context(axes_of(model));
         EXPECT_TRUE(fields);
-        const Result<ContextKey> key = interner_.acquire(*fields);
+        const Result<ContextKey> key = interner_.acquire(*fields, TenantId{1});
         EXPECT_TRUE(key);
         return *key;
+    }
+    ExplainQuestion question(TenantId requester, const std::string& model) {
+        const Result<ContextFields> fields = wire_context(axes_of(model));
+        EXPECT_TRUE(fields);
+        const Result<ContextKey> wanted = interner_.probe(*fields);
+        EXPECT_TRUE(wanted);
+        return {requester, span_, *wanted, *fields, Timestamp{1}};
     }
     void seal_one() {
         const ConnectionId connection = registry_.open_connection(TenantId{1}, 1001, "engine");
@@ -99,9 +106,11 @@ TEST_F(Documents, CellsCarryTheirAttribution) {
 
 TEST_F(Documents, ExplainNamesTheVerdictTheAxisAndWhatIsTold) {
     seal_one();
-    const ContextKey other = key("other");
-    const json::Value out = parsed(explain_document({TenantId{2}, span_, other, Timestamp{1}},
-                                                    registry_, interner_, {"pool-0"}));
+    // Nobody uses "other", and asking does not change that.
+    const std::size_t values = interner_.value_count();
+    const json::Value out =
+        parsed(explain_document(question(TenantId{2}, "other"), registry_, interner_, {"pool-0"}));
+    EXPECT_EQ(interner_.value_count(), values);
     EXPECT_EQ(out.find("verdict")->string, "scope_denied");
     EXPECT_EQ(out.find("outward")->string, "miss/absent");
     const json::Value& cell = out.find("cells")->items.at(0);
@@ -112,13 +121,13 @@ TEST_F(Documents, ExplainNamesTheVerdictTheAxisAndWhatIsTold) {
 }
 
 TEST_F(Documents, ExplainOfNothingAndOfAStranger) {
-    const json::Value nothing = parsed(explain_document(
-        {TenantId{2}, span_, key("m"), Timestamp{1}}, registry_, interner_, {"pool-0"}));
+    const json::Value nothing =
+        parsed(explain_document(question(TenantId{2}, "m"), registry_, interner_, {"pool-0"}));
     EXPECT_EQ(nothing.find("verdict")->string, "miss/absent");
     EXPECT_TRUE(nothing.find("cells")->items.empty());
     seal_one();
-    const json::Value stranger = parsed(explain_document(
-        {TenantId{99}, span_, key("m"), Timestamp{1}}, registry_, interner_, {"pool-0"}));
+    const json::Value stranger =
+        parsed(explain_document(question(TenantId{99}, "m"), registry_, interner_, {"pool-0"}));
     EXPECT_FALSE(stranger.find("requester_known")->boolean);
     EXPECT_EQ(stranger.find("verdict")->string, "not_permitted");
     EXPECT_EQ(stranger.find("outward")->string, "miss/absent");
