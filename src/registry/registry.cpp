@@ -543,6 +543,7 @@ void Registry::abandon(const Work& work) {
 }
 
 Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, CellId cell,
+                                    const std::optional<ContentDigest>& expected,
                                     Judgement judgement, uid_t uid, Timestamp wall) {
     std::vector<CellId> matching;
     if (const std::vector<CellId>* ids = impl_->of_span(span)) {
@@ -567,6 +568,9 @@ Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, Cell
     CellEntry& e = *impl_->entry(matching[0]);
     if (e.cell.lifecycle == Lifecycle::filling) {
         return Error{Errc::wrong_state, "the cell is still being filled; it is visible to nobody"};
+    }
+    if (expected && *expected != e.cell.digest) {
+        return Error{Errc::wrong_state, "the cell's bytes are not those that were judged"};
     }
     if (judgement == Judgement::trust) {
         if (e.cell.work != 0 || !impl_->locations.find(e.cell.location)->offered) {

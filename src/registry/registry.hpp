@@ -187,9 +187,11 @@ class Registry {
     void abandon(const Work& work);
 
     // Errors: not_found, invalid_argument (several cells of this span and no id; all ids named),
-    // wrong_state (filling, or trust of a cell that work runs on).
+    // wrong_state (filling, trust of a cell that work runs on, or other bytes than the expected
+    // ones). Without `expected`, whatever the cell holds is judged.
     Result<CellId> adjudicate(TenantId owner, const SpanDigest& span, CellId cell,
-                              Judgement judgement, uid_t uid, Timestamp wall);
+                              const std::optional<ContentDigest>& expected, Judgement judgement,
+                              uid_t uid, Timestamp wall);
     // All earlier adjudications of the tenant's cells are stale from now on. Error: not_found.
     Result<void> raise_epoch(TenantId tenant);
 

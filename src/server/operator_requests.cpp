@@ -39,8 +39,13 @@ Server::Answer Server::adjudicate(Session& session, const wire::AdjudicateReques
             break;
     }
     const TenantId owner{request.owner};
-    const Result<CellId> cell = registry_.adjudicate(owner, request.span, CellId{request.cell},
-                                                     judgement, session.peer.uid, clock_.wall());
+    std::optional<ContentDigest> expected;
+    if (request.expected.present()) {
+        expected = request.expected;
+    }
+    const Result<CellId> cell =
+        registry_.adjudicate(owner, request.span, CellId{request.cell}, expected, judgement,
+                             session.peer.uid, clock_.wall());
     if (!cell) {
         return cell.error();
     }

@@ -129,6 +129,7 @@ void layout(C& c, Field<C, AdjudicateRequest> m) {
     c.number("owner", m.owner);
     c.digest("span", m.span);
     c.number("cell", m.cell);
+    c.digest("expected", m.expected);
     c.word("decision", m.decision, Decision::trust, Decision::poison);
     c.reserved(7);
 }

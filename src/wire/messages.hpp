@@ -218,6 +218,7 @@ struct AdjudicateRequest {
     std::uint64_t owner = 0;
     SpanDigest span;
     std::uint64_t cell = 0;  // 0: the owner's only cell of this span
+    ContentDigest expected;  // of the bytes that were judged; all zero: not checked
     Decision decision = Decision::taint;
     bool operator==(const AdjudicateRequest&) const = default;
 };

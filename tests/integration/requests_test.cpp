@@ -124,7 +124,7 @@ class Requests : public ::testing::Test {
     }
     Errc adjudicate(std::uint8_t span, Decision decision, std::uint64_t owner = 1) {
         const auto reply =
-            admin_->ask<EmptyReply>(AdjudicateRequest{owner, span_of(span), 0, decision});
+            admin_->ask<EmptyReply>(AdjudicateRequest{owner, span_of(span), 0, {}, decision});
         return reply ? Errc::ok : reply.error().code();
     }
     void offer(Engine& owner, std::uint8_t span) {
@@ -541,6 +541,25 @@ TEST_F(Requests, AdjudicateRefusals) {
     ASSERT_TRUE(a.begin(1));
     EXPECT_EQ(adjudicate(1, Decision::poison), Errc::wrong_state);
     EXPECT_EQ(adjudicate(1, Decision::poison, 999), Errc::not_found);
+}
+
+TEST_F(Requests, AJudgementOfOtherBytesIsRefused) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    a.sealed(1);
+    ASSERT_TRUE(a.share(1));
+    const auto judge = [&](std::uint8_t fill) {
+        const std::vector<std::byte> judged(kBytes, std::byte{fill});
+        const auto reply = admin_->ask<EmptyReply>(
+            AdjudicateRequest{1, span_of(1), 0, digest_bytes(judged), Decision::trust});
+        return reply ? std::string() : reply.error().message();
+    };
+    EXPECT_THAT(judge(0x11),
+                ::testing::HasSubstr("the cell's bytes are not those that were judged"));
+    EXPECT_EQ(b.verdict(1), Verdict::miss_absent);
+    EXPECT_EQ(judge(0x5a), "");
+    EXPECT_EQ(b.verdict(1), Verdict::hit_in_place);
 }
 
 }  // namespace

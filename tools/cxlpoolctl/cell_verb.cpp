@@ -35,7 +35,8 @@ OptionSet decision_options(const DecisionVerb& verb) {
                   std::string(verb.about) + "\nIt takes the role adjudicator or admin.");
     set.value("owner", "TENANT", "the tenant that owns the cell")
         .value("span", "HEX", "the digest of the span: 64 hexadecimal digits")
-        .value("cell", "ID", "which cell, when the owner has several of this span");
+        .value("cell", "ID", "which cell, when the owner has several of this span")
+        .value("digest", "HEX", "only when the cell's bytes have this digest (see cell list)");
     add_socket_option(set);
     return set;
 }
@@ -56,7 +57,10 @@ Result<wire::AdjudicateRequest> read_request(const OptionValues& values, wire::D
     }
     request.owner = **owner;
     request.cell = cell->value_or(0);
-    CXLPOOL_TRY(read_span(values, request.span));
+    CXLPOOL_TRY(read_digest(values, "span", request.span));
+    if (values.value("digest")) {
+        CXLPOOL_TRY(read_digest(values, "digest", request.expected));
+    }
     return request;
 }
 

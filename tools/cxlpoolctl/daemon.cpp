@@ -46,15 +46,15 @@ std::string socket_path(const OptionValues& values) {
                                                                     : CXLPOOL_ADMIN_SOCKET;
 }
 
-Result<void> read_span(const OptionValues& values, SpanDigest& span) {
-    const std::string text = values.value("span").value_or("");
-    if (!from_hex(text, span.bytes.data(), span.bytes.size())) {
-        return Error{Errc::invalid_argument, "--span: '" + text + "' is no digest of " +
-                                                 std::to_string(2 * span.bytes.size()) +
+Result<void> read_digest(const OptionValues& values, const std::string& option, Digest256& digest) {
+    const std::string text = values.value(option).value_or("");
+    if (!from_hex(text, digest.bytes.data(), digest.bytes.size())) {
+        return Error{Errc::invalid_argument, "--" + option + ": '" + text + "' is no digest of " +
+                                                 std::to_string(2 * digest.bytes.size()) +
                                                  " hexadecimal digits"};
     }
-    if (!span.present()) {
-        return Error{Errc::invalid_argument, "--span: all zeros is no digest"};
+    if (!digest.present()) {
+        return Error{Errc::invalid_argument, "--" + option + ": all zeros is no digest"};
     }
     return {};
 }

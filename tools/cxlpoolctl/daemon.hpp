@@ -19,8 +19,8 @@ void add_socket_option(OptionSet& set);
 // --socket, else $CXLPOOL_ADMIN_SOCKET, else where the daemon puts it.
 std::string socket_path(const OptionValues& values);
 
-// --span: 64 hexadecimal digits, not all zero. Error: invalid_argument.
-Result<void> read_span(const OptionValues& values, SpanDigest& span);
+// --<option>: 64 hexadecimal digits, not all zero. Error: invalid_argument.
+Result<void> read_digest(const OptionValues& values, const std::string& option, Digest256& digest);
 
 // Errors: unavailable (nobody listens there; the message names the socket and the remedy), those of
 // the daemon, as "not_permitted: ...".

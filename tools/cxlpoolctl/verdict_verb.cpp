@@ -106,7 +106,7 @@ Result<wire::DocumentRequest> read_request(const OptionValues& values, Streams& 
     if (request.requester == 0) {
         return Error{Errc::invalid_argument, "--requester: 0 is no tenant"};
     }
-    CXLPOOL_TRY(read_span(values, request.span));
+    CXLPOOL_TRY(read_digest(values, "span", request.span));
     const Result<ContextFields> fields = read_context(values, streams);
     if (!fields) {
         return fields.error();

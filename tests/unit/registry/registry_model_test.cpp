@@ -105,7 +105,7 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
             case 3: {
                 const bool trust = pick(3) != 0;
                 const auto done =
-                    registry.adjudicate(TenantId{tenant}, span_of(span), CellId{},
+                    registry.adjudicate(TenantId{tenant}, span_of(span), CellId{}, std::nullopt,
                                         trust ? Judgement::trust : Judgement::poison, 0, at_ms(1));
                 if (done && trust) {
                     model[name].trusted = true;

@@ -74,7 +74,8 @@ class RegistryTest : public ::testing::Test {
         }
     }
     Result<CellId> adjudicate(unsigned span, Judgement judgement) {
-        return registry_.adjudicate(kAlpha, span_of(span), CellId{}, judgement, 7, at_ms(3));
+        return registry_.adjudicate(kAlpha, span_of(span), CellId{}, std::nullopt, judgement, 7,
+                                    at_ms(3));
     }
     LookupResult look(ConnectionId connection, unsigned span, std::uint32_t model = 1) {
         return registry_.lookup(connection, key_of(model), span_of(span), now_);
@@ -287,10 +288,33 @@ TEST_F(RegistryTest, AdjudicateRefusesWhatItCannotName) {
     EXPECT_EQ(ambiguous.error().code(), Errc::invalid_argument);
     EXPECT_NE(ambiguous.error().message().find(std::to_string(a.cell.value)), std::string::npos);
     const auto named =
-        registry_.adjudicate(kAlpha, span_of(2), b.cell, Judgement::poison, 7, at_ms(3));
+        registry_.adjudicate(kAlpha, span_of(2), b.cell, {}, Judgement::poison, 7, at_ms(3));
     ASSERT_TRUE(named);
     EXPECT_EQ(*named, b.cell);
     EXPECT_EQ(look(alpha_, 2, 1).outward, Verdict::hit_in_place);
+}
+
+TEST_F(RegistryTest, AJudgementIsOfTheBytesThatWereJudged) {
+    const auto judge = [&](const ContentDigest& expected, Judgement judgement) {
+        const auto done =
+            registry_.adjudicate(kAlpha, span_of(1), CellId{}, expected, judgement, 7, at_ms(3));
+        return done ? std::string() : done.error().message();
+    };
+    sealed(alpha_, 1);
+    share(alpha_, 1);
+    const std::string others = "the cell's bytes are not those that were judged";
+    // Sharing took the digest anew; the one of sealing is of bytes that could still change.
+    for (const Judgement judgement : {Judgement::trust, Judgement::taint, Judgement::poison}) {
+        EXPECT_EQ(judge(content_of(1), judgement), others);
+        EXPECT_EQ(judge(ContentDigest{}, judgement), others) << "no bytes have this digest";
+    }
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::untrusted) << "nothing changed";
+    EXPECT_EQ(judge(content_of(101), Judgement::trust), "");
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
+    EXPECT_EQ(judge(content_of(1), Judgement::poison), others);
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
+    EXPECT_EQ(judge(content_of(101), Judgement::poison), "");
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::quarantined);
 }
 
 TEST_F(RegistryTest, BeginRefusals) {

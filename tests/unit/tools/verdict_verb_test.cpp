@@ -73,6 +73,15 @@ TEST(Span, IsExactlyADigest) {
     }
 }
 
+TEST(Cell, TheDigestIsExactlyADigest) {
+    for (const std::string& digest : {std::string(63, 'a'), std::string(64, '0'), std::string()}) {
+        const Outcome outcome =
+            run_ctl({"cell", "trust", "--owner", "1", "--span", kSpan, "--digest=" + digest});
+        EXPECT_EQ(outcome.status, kExitUsage) << digest;
+        EXPECT_THAT(outcome.err, HasSubstr("--digest"));
+    }
+}
+
 TEST(Cell, RefusesNobodyAndNothing) {
     EXPECT_THAT(run_ctl({"cell", "trust", "--owner", "0", "--span", kSpan}).err,
                 HasSubstr("--owner: 0 is no tenant"));

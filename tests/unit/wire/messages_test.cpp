@@ -229,7 +229,7 @@ TEST(Encode, RefusesWhatDecodeWould) {
     share.allow_list = std::vector<std::uint64_t>(65, 1);
     expect_refused(encode(Request{1, share}), Errc::too_large, "allow-list: 65 items");
 
-    expect_refused(encode(Request{1, AdjudicateRequest{1, {}, 0, static_cast<Decision>(4)}}),
+    expect_refused(encode(Request{1, AdjudicateRequest{1, {}, 0, {}, static_cast<Decision>(4)}}),
                    Errc::invalid_argument, "decision");
     expect_refused(encode(Request{1, DocumentRequest{static_cast<Document>(0), 0, {}, {}}}),
                    Errc::invalid_argument, "document");

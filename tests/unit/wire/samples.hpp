@@ -123,7 +123,7 @@ inline std::vector<Sample> all() {
     plan.full_pass_shared_ns = UINT64_MAX;
     reply("plan_fleet", Type::plan_fleet, plan);
 
-    request("adjudicate", AdjudicateRequest{1, span, 0x1234, Decision::poison});
+    request("adjudicate", AdjudicateRequest{1, span, 0x1234, content, Decision::poison});
     reply("adjudicate", Type::adjudicate, EmptyReply{});
     request("document", DocumentRequest{Document::explain, 2, span, all_axes()});
     reply("document", Type::document, DocumentReply{24, 0, "{\"tenancy\": "});
