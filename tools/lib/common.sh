@@ -126,7 +126,8 @@ with_ccache() {
 configure() {
     local log=$1 directory=$2 cc=$3 cxx=$4 done_with
     shift 4
-    done_with="$cc $cxx $*"
+    # The place, too: meson remembers it, and a checkout can be moved.
+    done_with="$SOURCE_DIR $cc $cxx $*"
     if [[ -f $directory/build.ninja && $(cat "$directory/configured" 2>/dev/null) == "$done_with" ]]; then
         return 0
     fi
