@@ -362,8 +362,9 @@ CXLPOOL_API int cxlpool_lookup(cxlpool_context* context, const cxlpool_digest* s
 CXLPOOL_API int cxlpool_attend(cxlpool_client* client, const cxlpool_hit* hit, const void** data);
 
 /* 1 while the lease is live, else 0. Reads shared memory and the clock: cheap enough for every
- * layer of a forward pass, and ordered before the reads that follow it. Never blocks, never asks
- * the daemon. */
+ * layer of a forward pass. Ordered after the reads of the cell before it and before those after it,
+ * so that it may be asked before bytes are used and again after. Never blocks, never asks the
+ * daemon. */
 CXLPOOL_API int cxlpool_lease_live(const cxlpool_client* client, cxlpool_lease lease);
 
 /* Starts the time of the lease again. `ttl_ms`: how long it lasts now; may be NULL. Blocks.

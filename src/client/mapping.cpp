@@ -95,6 +95,9 @@ bool LeaseBoard::live(LeaseRef lease, Timestamp now) const noexcept {
         return false;
     }
     const auto* entry = reinterpret_cast<const std::uint32_t*>(mapping_.bytes().data());
+    // Asked before the bytes are read: the load comes before those reads. Asked after: the fence
+    // keeps those reads before the load.
+    std::atomic_thread_fence(std::memory_order_acquire);
     return __atomic_load_n(entry + lease.index, __ATOMIC_ACQUIRE) == lease.generation;
 }
 
