@@ -348,7 +348,7 @@ CXLPOOL_API int cxlpool_context_destroy(cxlpool_context* context);
 /* Asks about `n` spans at once and writes `n` answers in their order. Every hit holds a lease, to
  * be given back with cxlpool_release(). A failure about one span is that item's status; when the
  * call itself fails, no lease is held. Blocks, once for each info.max_lookup_spans spans.
- * Errors: the common ones.
+ * Errors: the common ones; here INVALID_ARGUMENT also means that a span stands in the call twice.
  *   CXLPOOL_E_NOT_FOUND  The daemon does not know the context. Create it again. */
 CXLPOOL_API int cxlpool_lookup(cxlpool_context* context, const cxlpool_digest* spans, size_t n,
                                cxlpool_hit* out);
