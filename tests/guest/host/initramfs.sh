@@ -61,7 +61,7 @@ find_program() {
     if [[ -n $INSTALL_DIR ]]; then
         places+=("$INSTALL_DIR"/{bin,sbin,usr/bin,usr/sbin})
     fi
-    for directory in src/daemon tools/cxlpoolctl tools examples tests/support; do
+    for directory in src/daemon tools/cxlpoolctl tools examples tests/contract tests/support; do
         places+=("$BUILD_DIR/$directory")
     done
     for directory in "${places[@]}"; do

@@ -32,5 +32,9 @@ check profile_pool "the pool's profile: one host, no coherence across hosts, not
         and .hosts.value == 1 and .cross_host_coherence.value == "none"
         and .fabric_shareable == false)'
 
+# Only what concerns the device: the host has run the rest. It overwrites a few of its bytes.
+check memory_contract "what every segment provider promises, asked of /dev/dax0.0" \
+    memory_contract_test --device /dev/dax0.0 '--gtest_filter=*/devdax'
+
 check_refusal 'device = "/dev/dax0.0"'
 check_story 8388608 'device = "/dev/dax0.0"'
