@@ -210,7 +210,7 @@ TEST_F(ConnectionTest, ALateAnswerIsThrownAway) {
     expect_error(connection.call(wire::MapRequest{1}, &descriptor), Errc::timeout,
                  "map: no answer within 200 ms");
     // The answer to the map arrives with its descriptor before the answer to the next question.
-    daemon.on(wire::Type::renew, [&late, this](const wire::Request& request) {
+    daemon.on(wire::Type::renew, [&late](const wire::Request& request) {
         return Answer{{FakeDaemon::encode(wire::Type::map, late, wire::MapReply{1, 1}),
                        FakeDaemon::encode(wire::Type::renew, request.cookie, wire::RenewReply{77})},
                       {}};
