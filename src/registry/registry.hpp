@@ -161,7 +161,7 @@ class Registry {
     // Errors: invalid_argument (length 0, no span digest), too_large, key_incomplete,
     // already_exists (the tenant has this cell), limit_exceeded.
     Result<void> check_begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
-                             std::uint64_t length_bytes, std::uint64_t promised_bytes = 0) const;
+                             std::uint64_t length_bytes, std::uint64_t promised_bytes) const;
     // Errors: those of check_begin; the placement then stays the caller's.
     Result<BeginGrant> begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
                              const Location& location, Timestamp monotonic, Timestamp wall);

@@ -26,6 +26,7 @@ constexpr std::size_t kMaxRunningScrubs = 8;
 
 // Handles are never used again; a connection that is near the end of their range has to be made
 // anew.
+constexpr const char* kUsedUp = "this connection is used up; connect again";
 bool used_up(std::uint32_t last_handle) {
     return last_handle >= UINT32_MAX - wire::kMaxLookupSpans;
 }
@@ -179,7 +180,7 @@ Server::Answer Server::register_context(Session& session,
                                                " contexts already; release one"};
     }
     if (used_up(session.last_context)) {
-        return Error{Errc::limit_exceeded, "this connection is used up; connect again"};
+        return Error{Errc::limit_exceeded, kUsedUp};
     }
     Result<ContextFields> fields = wire_context(request.axes);
     if (!fields) {
@@ -224,7 +225,7 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
                      "span " + std::to_string(*twice) + " of this lookup stands in it twice"};
     }
     if (used_up(session.last_segment)) {
-        return Error{Errc::limit_exceeded, "this connection is used up; connect again"};
+        return Error{Errc::limit_exceeded, kUsedUp};
     }
     const Timestamp now = clock_.monotonic();
     wire::LookupReply out;
@@ -323,8 +324,14 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
         reply(session, wire::Type::begin, cookie, key.error());
         return;
     }
+    if (used_up(session.last_segment)) {
+        reply(session, wire::Type::begin, cookie, Error{Errc::limit_exceeded, kUsedUp});
+        return;
+    }
+    const auto promised = promised_bytes_.find(session.peer.uid);
     if (const Result<void> allowed =
-            registry_.check_begin(*session.connection, *key, request.span, request.length_bytes);
+            registry_.check_begin(*session.connection, *key, request.span, request.length_bytes,
+                                  promised == promised_bytes_.end() ? 0 : promised->second);
         !allowed) {
         reply(session, wire::Type::begin, cookie, allowed.error());
         return;

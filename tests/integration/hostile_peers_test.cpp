@@ -64,7 +64,8 @@ class HostilePeers : public ::testing::Test {
     void SetUp() override {
         ASSERT_TRUE(daemon_.start(
             basic_config(daemon_.directory(), "multi",
-                         "[limits]\nconnections_per_uid = 40\nhello_timeout_ms = 300\n")))
+                         "[limits]\nconnections_per_uid = 40\nhello_timeout_ms = 300\n"
+                         "filling_bytes_per_uid = \"30MiB\"\n")))
             << daemon_.ended().err;
         Result<client::Connection> good = daemon_.engine(1);
         ASSERT_TRUE(good) << good.error().message();
@@ -375,6 +376,45 @@ TEST_F(HostilePeers, ConnectionsOfOneUserAreBoundedAndAnOperatorStillGetsIn) {
     EXPECT_TRUE(daemon_.admin()) << "an operator always gets in";
     idle.clear();
     expect_nothing_kept();
+}
+
+// The first cell is so long that a worker has to make its bytes ready; what it will take is charged
+// from the moment that it was asked for. All messages wait in the socket before any is read, so
+// that nothing hangs on who is quicker.
+TEST_F(HostilePeers, BytesThatAreBeingMadeReadyAreCharged) {
+    const UniqueFd socket = connect_raw(daemon_.engine_socket());
+    ASSERT_TRUE(socket);
+    wire::ContextRegisterRequest context;
+    for (std::uint8_t axis = 0; axis < kAxisCount; ++axis) {
+        context.axes.push_back({axis, "v"});
+    }
+    context.axes[static_cast<std::size_t>(Axis::weights)].value = "version:1";
+    context.axes[static_cast<std::size_t>(Axis::adapter)].value = "none";
+    context.axes[static_cast<std::size_t>(Axis::page_tokens)].value = "16";
+    wire::BeginRequest first;
+    first.context = 1;
+    first.span.bytes.fill(1);
+    first.length_bytes = 20U << 20U;
+    wire::BeginRequest second = first;
+    second.span.bytes.fill(2);
+    ASSERT_EQ(::kill(daemon_.pid(), SIGSTOP), 0);
+    for (const wire::Request& request :
+         {wire::Request{1,
+                        wire::HelloRequest{wire::kMagic, wire::kVersion, wire::kVersion, 1, "e"}},
+          wire::Request{2, context}, wire::Request{3, first}, wire::Request{4, second}}) {
+        const std::vector<std::byte> bytes = *wire::encode(request);
+        ASSERT_TRUE(send_raw(socket.get(), bytes.data(), bytes.size()));
+    }
+    ASSERT_EQ(::kill(daemon_.pid(), SIGCONT), 0);
+    std::vector<std::pair<std::uint64_t, Errc>> answers;
+    for (int i = 0; i < 4; ++i) {
+        const Result<wire::Reply> reply = wire::decode_reply(receive_raw(socket.get()));
+        ASSERT_TRUE(reply) << reply.error().message();
+        answers.emplace_back(reply->cookie, reply->status);
+    }
+    const std::vector<std::pair<std::uint64_t, Errc>> expected{
+        {1, Errc::ok}, {2, Errc::ok}, {4, Errc::limit_exceeded}, {3, Errc::ok}};
+    EXPECT_EQ(answers, expected) << "the second is refused before the first is ready";
 }
 
 TEST_F(HostilePeers, ASilentPeerIsClosedAfterTheHelloTimeout) {

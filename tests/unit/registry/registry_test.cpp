@@ -319,7 +319,7 @@ TEST_F(RegistryTest, AJudgementIsOfTheBytesThatWereJudged) {
 
 TEST_F(RegistryTest, BeginRefusals) {
     const auto code = [&](std::uint64_t length, const ContextKey& key, const SpanDigest& span) {
-        const auto checked = registry_.check_begin(alpha_, key, span, length);
+        const auto checked = registry_.check_begin(alpha_, key, span, length, 0);
         return checked ? Errc::ok : checked.error().code();
     };
     EXPECT_EQ(code(0, key_of(1), span_of(1)), Errc::invalid_argument);
@@ -334,7 +334,7 @@ TEST_F(RegistryTest, BeginRefusals) {
     EXPECT_EQ(code(400, key_of(1), span_of(2)), Errc::ok);
     begin(alpha_, 1, 2);
     EXPECT_EQ(code(1, key_of(3), span_of(1)), Errc::limit_exceeded) << "cells of one span";
-    EXPECT_TRUE(registry_.check_begin(beta_, key_of(1), span_of(1), 1))
+    EXPECT_TRUE(registry_.check_begin(beta_, key_of(1), span_of(1), 1, 0))
         << "whether alpha has this cell is nobody's business";
 }
 
@@ -362,10 +362,10 @@ TEST_F(RegistryTest, CellLimits) {
     for (unsigned n = 1; n <= 5; ++n) {
         sealed(alpha_, n);
     }
-    EXPECT_EQ(registry_.check_begin(alpha_, key_of(1), span_of(9), 1).error().code(),
+    EXPECT_EQ(registry_.check_begin(alpha_, key_of(1), span_of(9), 1, 0).error().code(),
               Errc::limit_exceeded);
     sealed(beta_, 1);
-    EXPECT_EQ(registry_.check_begin(beta_, key_of(1), span_of(9), 1).error().code(),
+    EXPECT_EQ(registry_.check_begin(beta_, key_of(1), span_of(9), 1, 0).error().code(),
               Errc::limit_exceeded)
         << "all cells together";
 }
