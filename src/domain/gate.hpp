@@ -139,6 +139,10 @@ struct GateCell {
 Verdict judge(const GateRequester& requester, const GateCell& cell, const ContextKey& wanted,
               Timestamp now) noexcept;
 
+// How far a cell came through the gate: larger for a later check, largest for a hit. For choosing
+// among the answers about several cells of one span.
+int progress_of(Verdict verdict) noexcept;
+
 // What the requester is told. In multi (and in a mode without a word), every refusal about a cell
 // that it does not own becomes miss_absent, and so does not_permitted about any cell, because who
 // may not act as a tenant owns nothing of it; hits, own cells and mode single pass unchanged.

@@ -46,43 +46,6 @@ struct Tenant {
     std::uint64_t epoch = 1;
 };
 
-// How far a cell came through the gate: the number of the check that refused it.
-int progress_of(Verdict verdict) noexcept {
-    switch (verdict) {
-        case Verdict::hit_in_place:
-            return 101;
-        case Verdict::hit_stage:
-            return 100;
-        case Verdict::miss_absent:
-            return 0;
-        case Verdict::not_permitted:
-            return 1;
-        case Verdict::quarantined:
-            return 2;
-        case Verdict::not_sealed:
-        case Verdict::expired:
-        case Verdict::lost:
-            return 3;
-        case Verdict::scope_denied:
-            return 4;
-        case Verdict::not_admitted:
-            return 5;
-        case Verdict::untrusted:
-            return 6;
-        case Verdict::stale_epoch:
-            return 7;
-        case Verdict::key_incomplete:
-            return 8;
-        case Verdict::handle_invalid:
-            return 40;
-        case Verdict::unreachable:
-            return 41;
-        default:
-            // The axes come ninth, in their order; a later divergence came further.
-            return 9 + static_cast<int>(axis_of(verdict).value_or(Axis::model));
-    }
-}
-
 }  // namespace
 
 std::string_view to_word(Judgement judgement) noexcept {
