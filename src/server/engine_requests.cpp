@@ -21,9 +21,6 @@ struct Overloaded : Handlers... {
 template <typename... Handlers>
 Overloaded(Handlers...) -> Overloaded<Handlers...>;
 
-// Scrubs that workers may have in hand at a time, so that engines' requests find room beside them.
-constexpr std::size_t kMaxRunningScrubs = 8;
-
 // Handles are never used again; a connection that is near the end of their range has to be made
 // anew.
 constexpr const char* kUsedUp = "this connection is used up; connect again";
@@ -167,7 +164,6 @@ Server::Answer Server::hello(Session& session, const wire::HelloRequest& request
         session_of_connection_.emplace(session.connection->value, session.id);
         out.tenant = tenant->value;
     }
-    session.engine_name = request.engine_name;
     session.greeted = true;
     return Reply(out);
 }
@@ -589,53 +585,6 @@ Server::Answer Server::plan_fleet(const wire::PlanFleetRequest& request) const {
     out.full_pass_ns = or_unknown(plan->coherent.full_pass_ns);
     out.full_pass_shared_ns = or_unknown(plan->coherent.full_pass_shared_ns);
     return Reply(out);
-}
-
-void Server::release_location(const Location& location) {
-    Pool& pool = *pools_[location.pool].pool;
-    const Result<std::span<std::byte>> bytes = pool.begin_release(location.placement);
-    CXLPOOL_CHECK(bytes.has_value());
-    auto scrubbed = std::make_shared<Result<void>>();
-    const auto finish = [this, location, scrubbed] {
-        Pool& owner = *pools_[location.pool].pool;
-        if (*scrubbed) {
-            CXLPOOL_CHECK(owner.finish_release(location.placement).has_value());
-            return;
-        }
-        spdlog::error("scrubbing {} bytes of pool '{}' failed: {}; they are never used again",
-                      location.placement.extent.length_bytes, owner.name(),
-                      scrubbed->error().message());
-        CXLPOOL_CHECK(owner.withdraw(location.placement).has_value());
-    };
-    scrubs_.push_back(Scrub{[span = *bytes, scrubbed] { *scrubbed = guarded_zero(span); }, finish});
-    start_scrubs();
-}
-
-void Server::start_scrubs() {
-    // As many as the workers can take beside what engines wait for; the bytes of the others stay
-    // out of circulation until their turn.
-    while (!scrubs_.empty() && running_scrubs_ < kMaxRunningScrubs) {
-        Scrub scrub = std::move(scrubs_.front());
-        scrubs_.pop_front();
-        const Result<void> accepted = workers_->submit(scrub.job, [this, finish = scrub.finish] {
-            finish();
-            --running_scrubs_;
-            start_scrubs();
-        });
-        if (!accepted) {
-            scrubs_.push_front(std::move(scrub));
-            return;  // tick() tries again.
-        }
-        ++running_scrubs_;
-    }
-}
-
-void Server::withdraw(const Location& location, const Error& why) {
-    Pool& pool = *pools_[location.pool].pool;
-    spdlog::error("{} bytes of pool '{}' cannot be written: {}; they are never used again",
-                  location.placement.extent.length_bytes, pool.name(), why.message());
-    CXLPOOL_CHECK(pool.begin_release(location.placement).has_value());
-    CXLPOOL_CHECK(pool.withdraw(location.placement).has_value());
 }
 
 }  // namespace cxlpool

@@ -7,6 +7,7 @@
 #include <cerrno>
 
 #include "base/check.hpp"
+#include "memory/guarded.hpp"
 #include "memory/provider.hpp"
 #include "server/listener.hpp"
 #include "wire/socket.hpp"
@@ -25,6 +26,8 @@ constexpr std::uint64_t kWriteTimeoutNs = 30'000'000'000ULL;
 constexpr std::chrono::milliseconds kTick{200};
 // Copies and scrubs that wait; beyond it requests are refused with limit_exceeded.
 constexpr std::size_t kMaxWaitingJobs = 1024;
+// Scrubs that workers may have in hand at a time, so that engines' requests find room beside them.
+constexpr std::size_t kMaxRunningScrubs = 8;
 // Descriptors of peers that are not closed yet. Beyond it no engine is let in; those that are in
 // can add one message of descriptors each (253), which LimitNOFILE= of the service has room for.
 constexpr std::size_t kMaxBacklog = 256;
@@ -448,6 +451,53 @@ void Server::settle() {
     for (const Location& location : registry_.take_freed()) {
         release_location(location);
     }
+}
+
+void Server::release_location(const Location& location) {
+    Pool& pool = *pools_[location.pool].pool;
+    const Result<std::span<std::byte>> bytes = pool.begin_release(location.placement);
+    CXLPOOL_CHECK(bytes.has_value());
+    auto scrubbed = std::make_shared<Result<void>>();
+    const auto finish = [this, location, scrubbed] {
+        Pool& owner = *pools_[location.pool].pool;
+        if (*scrubbed) {
+            CXLPOOL_CHECK(owner.finish_release(location.placement).has_value());
+            return;
+        }
+        spdlog::error("scrubbing {} bytes of pool '{}' failed: {}; they are never used again",
+                      location.placement.extent.length_bytes, owner.name(),
+                      scrubbed->error().message());
+        CXLPOOL_CHECK(owner.withdraw(location.placement).has_value());
+    };
+    scrubs_.push_back(Scrub{[span = *bytes, scrubbed] { *scrubbed = guarded_zero(span); }, finish});
+    start_scrubs();
+}
+
+void Server::start_scrubs() {
+    // As many as the workers can take beside what engines wait for; the bytes of the others stay
+    // out of circulation until their turn.
+    while (!scrubs_.empty() && running_scrubs_ < kMaxRunningScrubs) {
+        Scrub scrub = std::move(scrubs_.front());
+        scrubs_.pop_front();
+        const Result<void> accepted = workers_->submit(scrub.job, [this, finish = scrub.finish] {
+            finish();
+            --running_scrubs_;
+            start_scrubs();
+        });
+        if (!accepted) {
+            scrubs_.push_front(std::move(scrub));
+            return;  // tick() tries again.
+        }
+        ++running_scrubs_;
+    }
+}
+
+void Server::withdraw(const Location& location, const Error& why) {
+    Pool& pool = *pools_[location.pool].pool;
+    spdlog::error("{} bytes of pool '{}' cannot be written: {}; they are never used again",
+                  location.placement.extent.length_bytes, pool.name(), why.message());
+    CXLPOOL_CHECK(pool.begin_release(location.placement).has_value());
+    CXLPOOL_CHECK(pool.withdraw(location.placement).has_value());
 }
 
 }  // namespace cxlpool

@@ -63,8 +63,6 @@ class Server {
     // Closes every connection; what it was filling is rolled back.
     void shut_down();
 
-    std::size_t session_count() const noexcept { return sessions_.size(); }
-
   private:
     using Reply = wire::ReplyBody;
     using Answer = Result<Reply>;

@@ -66,7 +66,6 @@ struct Session {
 
     TenantId tenant;
     std::optional<ConnectionId> connection;  // engines only
-    std::string engine_name;
 
     std::unique_ptr<Segment> board;  // u32 generation by lease index
     std::vector<HeldLease> leases;   // by lease index
