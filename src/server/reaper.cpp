@@ -1,7 +1,6 @@
 #include "server/reaper.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <chrono>
 #include <condition_variable>
@@ -11,6 +10,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "server/thread_signals.hpp"
 
 namespace cxlpool {
 namespace {
@@ -31,18 +31,13 @@ struct DescriptorReaper::Shared {
 };
 
 DescriptorReaper::DescriptorReaper() : shared_(std::make_shared<Shared>()) {
-    // The thread inherits a mask with every signal blocked: signals reach the main thread.
-    sigset_t all;
-    sigset_t before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    const SignalsForTheMainThread mask;
     try {
         thread_ = std::thread([shared = shared_] { work(*shared); });
         ::pthread_setname_np(thread_.native_handle(), "reaper");
     } catch (const std::system_error&) {
         // Caught below: without the thread nothing is ever closed.
     }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     CXLPOOL_CHECK(thread_.joinable());
 }
 

@@ -1,27 +1,19 @@
 #include "server/worker_pool.hpp"
 
 #include <pthread.h>
-#include <signal.h>
 
 #include <string>
 #include <system_error>
 #include <utility>
+
+#include "server/thread_signals.hpp"
 
 namespace cxlpool {
 
 WorkerPool::WorkerPool(Reactor& reactor, std::size_t threads, std::size_t max_waiting)
     : reactor_(reactor), max_waiting_(max_waiting) {
     CXLPOOL_CHECK(threads > 0);
-    // Workers inherit a mask with every signal blocked, so that signals reach the main thread;
-    // except those that a thread raises by what it does itself. The kernel ends the process when it
-    // finds one of them blocked, and no handler (memory/guarded.hpp has one) is ever asked.
-    sigset_t blocked;
-    sigset_t before;
-    ::sigfillset(&blocked);
-    for (const int own : {SIGBUS, SIGSEGV, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS}) {
-        ::sigdelset(&blocked, own);
-    }
-    ::pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    const SignalsForTheMainThread mask;
     threads_.reserve(threads);
     for (std::size_t i = 0; i < threads; ++i) {
         try {
@@ -32,7 +24,6 @@ WorkerPool::WorkerPool(Reactor& reactor, std::size_t threads, std::size_t max_wa
             break;  // fewer threads are slower, not wrong; none at all is caught below
         }
     }
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     CXLPOOL_CHECK(!threads_.empty());
 }
 
