@@ -67,13 +67,11 @@ Result<wire::AdjudicateRequest> read_request(const OptionValues& values, wire::D
 int run_decision(const DecisionVerb& verb, std::span<const std::string> arguments,
                  Streams& streams) {
     const OptionSet set = decision_options(verb);
-    if (set.asks_for_help(arguments)) {
-        streams.out << set.help();
-        return kExitOk;
-    }
-    const Result<OptionValues> values = set.parse(arguments);
+    int exit_status = kExitOk;
+    const std::optional<OptionValues> values =
+        read_options(set, verb.name, arguments, streams, exit_status);
     if (!values) {
-        return fail_usage(streams, verb.name, values.error().message());
+        return exit_status;
     }
     constexpr std::string_view kRequired[]{"owner", "span"};
     const std::string absent = missing(*values, kRequired);

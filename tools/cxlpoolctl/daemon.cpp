@@ -90,13 +90,11 @@ Result<std::string> fetch_document(const OptionValues& values, wire::Document ki
 int run_document_verb(std::string_view verb, const OptionSet& set, wire::Document kind,
                       void (*print)(std::ostream&, const json::Value&),
                       std::span<const std::string> arguments, Streams& streams) {
-    if (set.asks_for_help(arguments)) {
-        streams.out << set.help();
-        return kExitOk;
-    }
-    const Result<OptionValues> values = set.parse(arguments);
+    int exit_status = kExitOk;
+    const std::optional<OptionValues> values =
+        read_options(set, verb, arguments, streams, exit_status);
     if (!values) {
-        return fail_usage(streams, verb, values.error().message());
+        return exit_status;
     }
     const Result<std::string> document = fetch_document(*values, kind);
     if (!document) {

@@ -186,13 +186,11 @@ std::string contradiction(const OptionValues& values) {
 
 int run_plan_fleet(std::span<const std::string> arguments, Streams& streams) {
     const OptionSet set = options();
-    if (set.asks_for_help(arguments)) {
-        streams.out << set.help();
-        return kExitOk;
-    }
-    const Result<OptionValues> values = set.parse(arguments);
+    int exit_status = kExitOk;
+    const std::optional<OptionValues> values =
+        read_options(set, kVerb, arguments, streams, exit_status);
     if (!values) {
-        return fail_usage(streams, kVerb, values.error().message());
+        return exit_status;
     }
     const std::string wrong = contradiction(*values);
     if (!wrong.empty()) {
@@ -202,7 +200,6 @@ int run_plan_fleet(std::span<const std::string> arguments, Streams& streams) {
     if (!input) {
         return fail_usage(streams, kVerb, input.error().message());
     }
-    int exit_status = kExitUsage;
     const Result<Profile> profile = choose_profile(*values, streams, exit_status);
     if (!profile) {
         return fail(streams, profile.error(), exit_status);

@@ -44,13 +44,11 @@ int show(const std::string& document, const OptionValues& values, Streams& strea
 
 int run_profile(std::span<const std::string> arguments, Streams& streams) {
     const OptionSet set = options();
-    if (set.asks_for_help(arguments)) {
-        streams.out << set.help();
-        return kExitOk;
-    }
-    const Result<OptionValues> values = set.parse(arguments);
+    int exit_status = kExitOk;
+    const std::optional<OptionValues> values =
+        read_options(set, kVerb, arguments, streams, exit_status);
     if (!values) {
-        return fail_usage(streams, kVerb, values.error().message());
+        return exit_status;
     }
     if (values->has("daemon")) {
         if (values->has("from") || values->has("with")) {
@@ -62,7 +60,6 @@ int run_profile(std::span<const std::string> arguments, Streams& streams) {
         return document ? show(*document, *values, streams)
                         : daemon_failure(streams, document.error());
     }
-    int exit_status = kExitNo;
     const Result<TopologySource> source = read_source(*values, streams, exit_status);
     if (!source) {
         return fail(streams, source.error(), exit_status);

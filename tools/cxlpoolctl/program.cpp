@@ -115,6 +115,23 @@ int fail_usage(Streams& streams, std::string_view verb, std::string_view message
     return kExitUsage;
 }
 
+std::optional<OptionValues> read_options(const OptionSet& set, std::string_view verb,
+                                         std::span<const std::string> arguments, Streams& streams,
+                                         int& exit_status) {
+    if (set.asks_for_help(arguments)) {
+        streams.out << set.help();
+        exit_status = kExitOk;
+        return std::nullopt;
+    }
+    Result<OptionValues> values = set.parse(arguments);
+    if (!values) {
+        exit_status = fail_usage(streams, verb, values.error().message());
+        return std::nullopt;
+    }
+    exit_status = kExitNo;
+    return std::move(values).value();
+}
+
 int run_program(std::span<const std::string> arguments, Streams& streams) {
     if (arguments.empty()) {
         print_help(streams.err);

@@ -66,13 +66,11 @@ int show_daemon(const OptionValues& values, Streams& streams) {
 
 int run_topology(std::span<const std::string> arguments, Streams& streams) {
     const OptionSet set = options();
-    if (set.asks_for_help(arguments)) {
-        streams.out << set.help();
-        return kExitOk;
-    }
-    const Result<OptionValues> values = set.parse(arguments);
+    int exit_status = kExitOk;
+    const std::optional<OptionValues> values =
+        read_options(set, kVerb, arguments, streams, exit_status);
     if (!values) {
-        return fail_usage(streams, kVerb, values.error().message());
+        return exit_status;
     }
     if (values->has("daemon")) {
         if (values->has("from") || values->has("save")) {
@@ -82,7 +80,6 @@ int run_topology(std::span<const std::string> arguments, Streams& streams) {
         }
         return show_daemon(*values, streams);
     }
-    int exit_status = kExitNo;
     const Result<TopologySource> source = read_source(*values, streams, exit_status);
     if (!source) {
         return fail(streams, source.error(), exit_status);

@@ -6,11 +6,13 @@
 #pragma once
 
 #include <iosfwd>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
 #include "base/result.hpp"
+#include "cxlpoolctl/options.hpp"
 
 namespace cxlpool::ctl {
 
@@ -48,5 +50,11 @@ int fail(Streams& streams, const Error& error, int exit_status = kExitNo);
 
 // The same for a command line that was not understood; points to the help of `verb`.
 int fail_usage(Streams& streams, std::string_view verb, std::string_view message);
+
+// What a verb does first. Nothing when all is said already: its help was asked for, or the command
+// line was not understood; `exit_status` is then the verb's. Else `exit_status` is kExitNo.
+std::optional<OptionValues> read_options(const OptionSet& set, std::string_view verb,
+                                         std::span<const std::string> arguments, Streams& streams,
+                                         int& exit_status);
 
 }  // namespace cxlpool::ctl

@@ -127,13 +127,11 @@ bool is_hit_word(std::string_view word) {
 
 int run_verdict(std::span<const std::string> arguments, Streams& streams) {
     const OptionSet set = options();
-    if (set.asks_for_help(arguments)) {
-        streams.out << set.help();
-        return kExitOk;
-    }
-    const Result<OptionValues> values = set.parse(arguments);
+    int exit_status = kExitOk;
+    const std::optional<OptionValues> values =
+        read_options(set, kVerb, arguments, streams, exit_status);
     if (!values) {
-        return fail_usage(streams, kVerb, values.error().message());
+        return exit_status;
     }
     constexpr std::string_view kRequired[]{"requester", "span"};
     const std::string absent = missing(*values, kRequired);
