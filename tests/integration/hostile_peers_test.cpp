@@ -1,8 +1,6 @@
 // Garbage, truncated, oversized, descriptor-carrying and flooding peers: the daemon answers others
 // throughout, and afterwards holds no more descriptors and no more memory than before.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -15,6 +13,8 @@
 
 #include "daemon_process.hpp"
 #include "domain/gate.hpp"
+#include "support/lingering_socket.hpp"
+#include "support/wire_axes.hpp"
 #include "wire/messages.hpp"
 #include "wire/socket.hpp"
 
@@ -231,39 +231,10 @@ TEST_F(HostilePeers, DescriptorsAreClosedAndTheirSenderIsDropped) {
     expect_nothing_kept();
 }
 
-// A descriptor whose last close blocks until `peer`, which does not read, is gone.
-struct Lingering {
-    UniqueFd socket;
-    UniqueFd peer;
-};
-
-Lingering make_lingering() {
-    const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    Lingering out{UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), UniqueFd()};
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(::bind(listener.get(), any, sizeof address), 0);
-    EXPECT_EQ(::listen(listener.get(), 1), 0);
-    EXPECT_EQ(::getsockname(listener.get(), any, &length), 0);
-    EXPECT_EQ(::connect(out.socket.get(), any, sizeof address), 0);
-    out.peer.reset(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    EXPECT_TRUE(out.peer);
-    const linger wait{1, 60};
-    EXPECT_EQ(::setsockopt(out.socket.get(), SOL_SOCKET, SO_LINGER, &wait, sizeof wait), 0);
-    const std::vector<char> unsent(1U << 16U);
-    while (::send(out.socket.get(), unsent.data(), unsent.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >
-           0) {
-    }
-    return out;
-}
-
 TEST_F(HostilePeers, ADescriptorThatDoesNotCloseStopsNobody) {
     // An empty message reads as the end of the stream, and carries descriptors all the same.
     for (const std::vector<std::byte>& message : {hello_bytes(), std::vector<std::byte>()}) {
-        Lingering lingering = make_lingering();
+        testing::LingeringSocket lingering = testing::make_lingering_socket();
         const UniqueFd socket = connect_raw(daemon_.engine_socket());
         ASSERT_TRUE(socket);
         ASSERT_EQ(*wire::send(socket.get(), message, lingering.socket.get()), wire::Io::done);
@@ -278,7 +249,7 @@ TEST_F(HostilePeers, ADescriptorThatDoesNotCloseStopsNobody) {
 }
 
 TEST_F(HostilePeers, ADescriptorThatDoesNotCloseAndNobodyReadStopsNobody) {
-    Lingering lingering = make_lingering();
+    testing::LingeringSocket lingering = testing::make_lingering_socket();
     UniqueFd socket = connect_raw(daemon_.engine_socket());
     ASSERT_TRUE(socket);
     // The daemon hangs up at the first message and never reads the second.
@@ -295,7 +266,7 @@ TEST_F(HostilePeers, ADescriptorThatDoesNotCloseAndNobodyReadStopsNobody) {
 }
 
 TEST_F(HostilePeers, EnginesWaitAtTheDoorWhileTooManyDescriptorsDoNotClose) {
-    Lingering lingering = make_lingering();
+    testing::LingeringSocket lingering = testing::make_lingering_socket();
     const UniqueFd first = connect_raw(daemon_.engine_socket());
     ASSERT_EQ(*wire::send(first.get(), hello_bytes(), lingering.socket.get()), wire::Io::done);
     lingering.socket.reset();
@@ -385,12 +356,7 @@ TEST_F(HostilePeers, BytesThatAreBeingMadeReadyAreCharged) {
     const UniqueFd socket = connect_raw(daemon_.engine_socket());
     ASSERT_TRUE(socket);
     wire::ContextRegisterRequest context;
-    for (std::uint8_t axis = 0; axis < kAxisCount; ++axis) {
-        context.axes.push_back({axis, "v"});
-    }
-    context.axes[static_cast<std::size_t>(Axis::weights)].value = "version:1";
-    context.axes[static_cast<std::size_t>(Axis::adapter)].value = "none";
-    context.axes[static_cast<std::size_t>(Axis::page_tokens)].value = "16";
+    context.axes = testing::complete_axes("m");
     wire::BeginRequest first;
     first.context = 1;
     first.span.bytes.fill(1);

@@ -12,6 +12,7 @@
 #include "domain/context.hpp"
 #include "domain/gate.hpp"
 #include "memory/digest.hpp"
+#include "support/wire_axes.hpp"
 
 namespace cxlpool {
 namespace {
@@ -26,18 +27,6 @@ SpanDigest span_of(std::uint8_t n) {
     SpanDigest out;
     out.bytes.fill(n);
     return out;
-}
-
-std::vector<AxisField> axes_of(const std::string& model) {
-    std::vector<AxisField> axes;
-    for (std::uint8_t axis = 0; axis < kAxisCount; ++axis) {
-        axes.push_back({axis, "v"});
-    }
-    axes[static_cast<std::size_t>(Axis::model)].value = model;
-    axes[static_cast<std::size_t>(Axis::weights)].value = "version:1";
-    axes[static_cast<std::size_t>(Axis::adapter)].value = "none";
-    axes[static_cast<std::size_t>(Axis::page_tokens)].value = "16";
-    return axes;
 }
 
 class Mapping {
@@ -69,8 +58,8 @@ struct Engine {
         Result<client::Connection> made = daemon.engine(tenant);
         EXPECT_TRUE(made) << made.error().message();
         Engine out{std::move(*made), 0};
-        const auto context =
-            out.connection.ask<ContextRegisterReply>(ContextRegisterRequest{axes_of(model)});
+        const auto context = out.connection.ask<ContextRegisterReply>(
+            ContextRegisterRequest{testing::complete_axes(model)});
         EXPECT_TRUE(context) << context.error().message();
         out.context = context->context;
         return out;
@@ -144,7 +133,7 @@ class Requests : public ::testing::Test {
         request.kind = Document::explain;
         request.requester = requester;
         request.span = span_of(span);
-        request.axes = axes_of(model);
+        request.axes = testing::complete_axes(model);
         return document(request).find("verdict")->string;
     }
 
@@ -342,7 +331,8 @@ TEST_F(Requests, ContextValuesAreChargedToTheTenantThatUsesThem) {
     Engine a = Engine::of(daemon_, 1, "m");
     Engine b = Engine::of(daemon_, 2, "secret");
     const auto ask = [](Engine& engine, const std::string& model) {
-        return engine.connection.ask<ContextRegisterReply>(ContextRegisterRequest{axes_of(model)});
+        return engine.connection.ask<ContextRegisterReply>(
+            ContextRegisterRequest{testing::complete_axes(model)});
     };
     // A cell keeps what its context had, so the first tenant is full with one more value.
     a.sealed(1);
@@ -381,10 +371,11 @@ TEST_F(Requests, BeginAndContextRefusals) {
     ASSERT_TRUE(incomplete) << "it may look, and is refused by the gate";
     EXPECT_EQ(c.call(BeginRequest{incomplete->context, span_of(9), 1, ""}).error().code(),
               Errc::key_incomplete);
-    EXPECT_EQ(c.call(ContextRegisterRequest{axes_of("x")}).error().code(), Errc::limit_exceeded);
+    EXPECT_EQ(c.call(ContextRegisterRequest{testing::complete_axes("x")}).error().code(),
+              Errc::limit_exceeded);
     ASSERT_TRUE(c.call(ContextReleaseRequest{incomplete->context}));
     EXPECT_EQ(c.call(ContextReleaseRequest{incomplete->context}).error().code(), Errc::not_found);
-    std::vector<AxisField> named = axes_of("x");
+    std::vector<AxisField> named = testing::complete_axes("x");
     named[static_cast<std::size_t>(Axis::weights)].value = "llama-70b";
     EXPECT_EQ(c.call(ContextRegisterRequest{named}).error().code(), Errc::invalid_argument)
         << "a name is no identity";

@@ -4,6 +4,7 @@
 
 #include "base/json_reader.hpp"
 #include "server/wire_context.hpp"
+#include "support/wire_axes.hpp"
 
 namespace cxlpool {
 namespace {
@@ -12,18 +13,6 @@ json::Value parsed(const std::string& text) {
     Result<json::Value> value = json::parse("document", text);
     EXPECT_TRUE(value) << text;
     return std::move(*value);
-}
-
-std::vector<wire::AxisField> axes_of(const std::string& model) {
-    std::vector<wire::AxisField> axes;
-    for (std::uint8_t axis = 0; axis < kAxisCount; ++axis) {
-        axes.push_back({axis, "v"});
-    }
-    axes[static_cast<std::size_t>(Axis::model)].value = model;
-    axes[static_cast<std::size_t>(Axis::weights)].value = "version:1";
-    axes[static_cast<std::size_t>(Axis::adapter)].value = "none";
-    axes[static_cast<std::size_t>(Axis::page_tokens)].value = "16";
-    return axes;
 }
 
 class Documents : public ::testing::Test {
@@ -36,14 +25,14 @@ class Documents : public ::testing::Test {
         span_.bytes.fill(0xab);
     }
     ContextKey key(const std::string& model) {
-        const Result<ContextFields> fields = wire_context(axes_of(model));
+        const Result<ContextFields> fields = wire_context(testing::complete_axes(model));
         EXPECT_TRUE(fields);
         const Result<ContextKey> key = interner_.acquire(*fields, TenantId{1});
         EXPECT_TRUE(key);
         return *key;
     }
     ExplainQuestion question(TenantId requester, const std::string& model) {
-        const Result<ContextFields> fields = wire_context(axes_of(model));
+        const Result<ContextFields> fields = wire_context(testing::complete_axes(model));
         EXPECT_TRUE(fields);
         const Result<ContextKey> wanted = interner_.probe(*fields);
         EXPECT_TRUE(wanted);

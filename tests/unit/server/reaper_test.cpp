@@ -1,8 +1,6 @@
 #include "server/reaper.hpp"
 
-#include <arpa/inet.h>
 #include <fcntl.h>
-#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -13,6 +11,8 @@
 
 #include <gtest/gtest.h>
 
+#include "support/lingering_socket.hpp"
+
 namespace cxlpool {
 namespace {
 
@@ -20,35 +20,6 @@ using Seconds = std::chrono::duration<double>;
 
 double seconds_of(const std::chrono::steady_clock::time_point& start) {
     return Seconds(std::chrono::steady_clock::now() - start).count();
-}
-
-// A descriptor whose close blocks until `peer`, which does not read, is gone; a minute at most.
-struct Blocking {
-    UniqueFd socket;
-    UniqueFd peer;
-};
-
-Blocking make_blocking() {
-    const UniqueFd listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    Blocking out{UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)), UniqueFd()};
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* any = reinterpret_cast<sockaddr*>(&address);
-    EXPECT_EQ(::bind(listener.get(), any, sizeof address), 0);
-    EXPECT_EQ(::listen(listener.get(), 1), 0);
-    EXPECT_EQ(::getsockname(listener.get(), any, &length), 0);
-    EXPECT_EQ(::connect(out.socket.get(), any, sizeof address), 0);
-    out.peer.reset(::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    EXPECT_TRUE(out.peer);
-    const linger wait{1, 60};
-    EXPECT_EQ(::setsockopt(out.socket.get(), SOL_SOCKET, SO_LINGER, &wait, sizeof wait), 0);
-    const std::array<char, 65'536> unsent{};
-    while (::send(out.socket.get(), unsent.data(), unsent.size(), MSG_DONTWAIT | MSG_NOSIGNAL) >
-           0) {
-    }
-    return out;
 }
 
 struct Pipe {
@@ -96,7 +67,7 @@ TEST(DescriptorReaper, ClosesWhatIsBuried) {
 
 TEST(DescriptorReaper, ACloseThatBlocksBlocksNoCallerAndTheOthersAreClosedAfterIt) {
     DescriptorReaper reaper;
-    Blocking blocking = make_blocking();
+    testing::LingeringSocket blocking = testing::make_lingering_socket();
     Pipe next = make_pipe();
     const auto start = std::chrono::steady_clock::now();
     reaper.bury(std::move(blocking.socket));
@@ -120,7 +91,7 @@ TEST(DescriptorReaper, TheDestructorClosesWhatWaits) {
 }
 
 TEST(DescriptorReaper, TheDestructorDoesNotWaitForACloseThatBlocks) {
-    Blocking blocking = make_blocking();
+    testing::LingeringSocket blocking = testing::make_lingering_socket();
     Pipe next = make_pipe();
     const auto start = std::chrono::steady_clock::now();
     {
