@@ -68,17 +68,6 @@ constexpr std::array kTaintWords{
     Word<Taint>{Taint::poisoned, "poisoned"},
 };
 
-constexpr std::array kLifecycleWords{
-    Word<Lifecycle>{Lifecycle::filling, "filling"},
-    Word<Lifecycle>{Lifecycle::sealed, "sealed"},
-    Word<Lifecycle>{Lifecycle::expiring, "expiring"},
-    Word<Lifecycle>{Lifecycle::expired, "expired"},
-    Word<Lifecycle>{Lifecycle::spilled, "spilled"},
-    Word<Lifecycle>{Lifecycle::evicted, "evicted"},
-    Word<Lifecycle>{Lifecycle::quarantined, "quarantined"},
-    Word<Lifecycle>{Lifecycle::lost, "lost"},
-};
-
 constexpr std::array kReachWords{
     Word<Reach>{Reach::none, "none"},
     Word<Reach>{Reach::in_place, "in_place"},
@@ -242,10 +231,6 @@ std::string_view to_word(Taint taint) noexcept {
     return words::text_of(kTaintWords, taint);
 }
 
-std::string_view to_word(Lifecycle lifecycle) noexcept {
-    return words::text_of(kLifecycleWords, lifecycle);
-}
-
 std::string_view to_word(Reach reach) noexcept {
     return words::text_of(kReachWords, reach);
 }
@@ -260,10 +245,6 @@ std::optional<Admission> parse_admission(std::string_view word) noexcept {
 
 std::optional<Taint> parse_taint(std::string_view word) noexcept {
     return words::find(kTaintWords, word);
-}
-
-std::optional<Lifecycle> parse_lifecycle(std::string_view word) noexcept {
-    return words::find(kLifecycleWords, word);
 }
 
 std::optional<Reach> parse_reach(std::string_view word) noexcept {

@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "domain/context.hpp"
+#include "domain/lifecycle.hpp"
 
 namespace cxlpool {
 
@@ -79,27 +80,15 @@ enum class Admission : std::uint8_t {
     transform = 5,
 };
 enum class Taint : std::uint8_t { tainted = 0, trusted = 1, poisoned = 2 };
-enum class Lifecycle : std::uint8_t {
-    filling = 0,
-    sealed = 1,
-    expiring = 2,
-    expired = 3,
-    spilled = 4,
-    evicted = 5,
-    quarantined = 6,
-    lost = 7,
-};
 enum class Reach : std::uint8_t { none = 0, in_place = 1, stage = 2 };
 
 std::string_view to_word(Scope scope) noexcept;
 std::string_view to_word(Admission admission) noexcept;
 std::string_view to_word(Taint taint) noexcept;
-std::string_view to_word(Lifecycle lifecycle) noexcept;
 std::string_view to_word(Reach reach) noexcept;
 std::optional<Scope> parse_scope(std::string_view word) noexcept;
 std::optional<Admission> parse_admission(std::string_view word) noexcept;
 std::optional<Taint> parse_taint(std::string_view word) noexcept;
-std::optional<Lifecycle> parse_lifecycle(std::string_view word) noexcept;
 std::optional<Reach> parse_reach(std::string_view word) noexcept;
 
 // Who asks, as the daemon established it; nothing in here comes from a message.

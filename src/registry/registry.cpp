@@ -440,10 +440,10 @@ Result<void> Registry::finish_seal(const Work& work, const ContentDigest& digest
     if (e == nullptr) {
         return impl_->cancelled(moved);
     }
-    CXLPOOL_CHECK(e->cell.lifecycle == Lifecycle::filling && digest.present());
+    CXLPOOL_CHECK(digest.present());
     CXLPOOL_CHECK(moved.has_value() == work.move);
     impl_->give_back_filling(*e, e->cell.attribution);
-    e->cell.lifecycle = Lifecycle::sealed;
+    e->cell.lifecycle = *transition(e->cell.lifecycle, LifecycleEvent::seal);
     e->cell.digest = digest;
     e->cell.attribution.sealed_at = wall;
     if (moved) {
@@ -544,14 +544,14 @@ Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, Cell
         e.cell.taint = Taint::trusted;
         e.cell.adjudicated_epoch = impl_->tenant(owner).epoch;
         if (e.cell.lifecycle == Lifecycle::quarantined) {
-            e.cell.lifecycle = Lifecycle::sealed;
+            e.cell.lifecycle = *transition(e.cell.lifecycle, LifecycleEvent::readmit);
         }
     } else {
         e.cell.taint = judgement == Judgement::taint && e.cell.taint != Taint::poisoned
                            ? Taint::tainted
                            : Taint::poisoned;
         if (e.cell.taint == Taint::poisoned) {
-            e.cell.lifecycle = Lifecycle::quarantined;
+            e.cell.lifecycle = *transition(e.cell.lifecycle, LifecycleEvent::quarantine);
             e.cell.work = 0;
             const std::vector<LeaseHolder> holders = e.holders;
             for (const LeaseHolder& holder : holders) {
