@@ -39,11 +39,6 @@ class Checked {
     bool overflowed_ = false;
 };
 
-// A zero latency or bandwidth is no figure, whoever put it there.
-std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) {
-    return field.value && *field.value != 0 ? field.value : std::nullopt;
-}
-
 struct Costs {
     std::optional<std::uint64_t> recompute_ns;
     std::optional<std::uint64_t> attend_ns;

@@ -1,5 +1,6 @@
 #include "domain/profile.hpp"
 
+#include "base/units.hpp"
 #include "domain/words.hpp"
 
 namespace cxlpool {
@@ -93,6 +94,32 @@ bool reachable(const Profile& profile) noexcept {
 bool fabric_shareable(const Profile& profile) noexcept {
     return reachable(profile) && coherence_or_none(profile) != CrossHostCoherence::none &&
            zero_copy_across_hosts(share_kind_or_none(profile));
+}
+
+bool attendable_in_place(const Profile& profile) noexcept {
+    return profile.byte_addressable.value.value_or(false) &&
+           profile.coherent_in_host.value.value_or(false) &&
+           zero_copy_in_host(share_kind_or_none(profile));
+}
+
+std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) noexcept {
+    return field.value && *field.value != 0 ? field.value : std::nullopt;
+}
+
+Result<std::optional<std::uint64_t>> full_read_ns(const Profile& profile, std::uint64_t bytes) {
+    const std::optional<std::uint64_t> latency = figure(profile.read_latency_ns);
+    const std::optional<std::uint64_t> mbps = figure(profile.read_mbps);
+    if (!latency || !mbps) {
+        return std::optional<std::uint64_t>();
+    }
+    const std::optional<std::uint64_t> thousandfold = checked_mul(bytes, 1000);
+    const std::optional<std::uint64_t> ns =
+        thousandfold ? checked_add(*latency, *thousandfold / *mbps) : std::nullopt;
+    if (!ns) {
+        return Error{Errc::overflow, "reading " + std::to_string(bytes) + " bytes from '" +
+                                         profile.name + "' takes more ns than 64 bits hold"};
+    }
+    return ns;
 }
 
 Profile representative_profile(Tier tier) {

@@ -79,6 +79,16 @@ ShareKind share_kind_or_none(const Profile& profile) noexcept;          // unkno
 
 bool reachable(const Profile& profile) noexcept;         // hosts > 1
 bool fabric_shareable(const Profile& profile) noexcept;  // semantics: section 2 of ARCHITECTURE
+// Byte-addressable, coherent in the host and of a share kind that needs no copy in it; not when one
+// of the three is unknown.
+bool attendable_in_place(const Profile& profile) noexcept;
+
+// A latency or bandwidth that says something: 0 is no figure, whoever put it there.
+std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) noexcept;
+
+// Reading `bytes` once, from the first to the last: latency + bytes x 1000 / MB/s in whole ns.
+// Nothing when one of the two is unknown. Error: overflow.
+Result<std::optional<std::uint64_t>> full_read_ns(const Profile& profile, std::uint64_t bytes);
 
 // The planning figures of a tier; every field says `representative`. For planning on paper and
 // for tests; a live daemon never presents one as a fact about its host.
