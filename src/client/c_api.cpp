@@ -61,32 +61,44 @@ int guarded(F&& body) noexcept {
     }
 }
 
+// No structure comes near this size: a larger one was not set.
+constexpr std::size_t kMaxStructBytes = 4096;
+
+// The size that a structure had in the first release. One that grows names the old size here, and
+// what a caller of then does not have is taken for zero and not written.
+template <typename T>
+constexpr std::size_t kFirstBytes = sizeof(T);
+
+template <typename T>
+bool has_size(const T* structure) noexcept {
+    return structure != nullptr && structure->struct_size >= kFirstBytes<T> &&
+           structure->struct_size <= kMaxStructBytes;
+}
+
 // A structure of the caller's size: what this library does not know of must be zero.
 template <typename T>
 bool copy_in(const T* from, T& to) noexcept {
-    if (from == nullptr || from->struct_size < sizeof(T)) {
+    if (!has_size(from)) {
         return false;
     }
+    const std::size_t known = std::min(from->struct_size, sizeof(T));
     const auto* bytes = reinterpret_cast<const unsigned char*>(from);
-    if (std::any_of(bytes + sizeof(T), bytes + from->struct_size,
+    if (std::any_of(bytes + known, bytes + from->struct_size,
                     [](unsigned char b) { return b != 0; })) {
         return false;
     }
-    std::memcpy(&to, from, sizeof(T));
+    to = T{};
+    std::memcpy(&to, from, known);
     return true;
-}
-
-template <typename T>
-bool has_room(const T* to) noexcept {
-    return to != nullptr && to->struct_size >= sizeof(T);
 }
 
 // The structure, zeros after it, and the caller's size as it was.
 template <typename T>
 void copy_out(T* to, T value) noexcept {
     value.struct_size = to->struct_size;
-    std::memset(reinterpret_cast<unsigned char*>(to) + sizeof(T), 0, value.struct_size - sizeof(T));
-    std::memcpy(to, &value, sizeof(T));
+    const std::size_t known = std::min(to->struct_size, sizeof(T));
+    std::memset(reinterpret_cast<unsigned char*>(to) + known, 0, value.struct_size - known);
+    std::memcpy(to, &value, known);
 }
 
 constexpr const char* kNull = "a pointer is null";
@@ -201,7 +213,7 @@ int cxlpool_get_info(const cxlpool_client* client, cxlpool_info* info) {
     if (client == nullptr) {
         return refuse_argument(kNull);
     }
-    if (!has_room(info)) {
+    if (!has_size(info)) {
         return refuse_argument(kBadStruct);
     }
     const wire::HelloReply& greeting = client->session->greeting();
@@ -340,7 +352,7 @@ int cxlpool_begin(cxlpool_context* context, const cxlpool_digest* span, uint64_t
         if (context == nullptr || span == nullptr) {
             return refuse_argument(kNull);
         }
-        if (!has_room(out)) {
+        if (!has_size(out)) {
             return refuse_argument(kBadStruct);
         }
         if (length_bytes == 0) {
@@ -371,7 +383,7 @@ int cxlpool_seal(cxlpool_client* client, cxlpool_fill* fill, cxlpool_digest* dig
         if (client == nullptr) {
             return refuse_argument(kNull);
         }
-        if (!has_room(fill)) {
+        if (!has_size(fill)) {
             return refuse_argument(kBadStruct);
         }
         if (fill->data == nullptr) {
@@ -437,7 +449,7 @@ int cxlpool_plan_fleet(cxlpool_client* client, const cxlpool_fleet_question* que
         if (client == nullptr) {
             return refuse_argument(kNull);
         }
-        if (!copy_in(question, asked) || !has_room(plan)) {
+        if (!copy_in(question, asked) || !has_size(plan)) {
             return refuse_argument(kBadStruct);
         }
         const auto reply = client->session->plan_fleet({asked.tenants, asked.hosts, asked.tokens,

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <numeric>
 
 #include "base/check.hpp"
 #include "domain/fleet_plan.hpp"
@@ -26,19 +25,6 @@ Overloaded(Handlers...) -> Overloaded<Handlers...>;
 constexpr const char* kUsedUp = "this connection is used up; connect again";
 bool used_up(std::uint32_t last_handle) {
     return last_handle >= UINT32_MAX - wire::kMaxLookupSpans;
-}
-
-std::optional<std::size_t> first_repeated(const std::vector<SpanDigest>& spans) {
-    std::vector<std::size_t> order(spans.size());
-    std::iota(order.begin(), order.end(), std::size_t{0});
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return spans[a] < spans[b]; });
-    for (std::size_t i = 1; i < order.size(); ++i) {
-        if (spans[order[i]] == spans[order[i - 1]]) {
-            return order[i];
-        }
-    }
-    return std::nullopt;
 }
 
 template <typename T>
@@ -216,7 +202,7 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
     }
     // A span that is asked for again and again in one message would show in the time of the answer
     // what is not in its bytes.
-    if (const std::optional<std::size_t> twice = first_repeated(request.spans)) {
+    if (const std::optional<std::size_t> twice = wire::first_repeated(request.spans)) {
         return Error{Errc::invalid_argument,
                      "span " + std::to_string(*twice) + " of this lookup stands in it twice"};
     }

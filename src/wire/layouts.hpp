@@ -14,11 +14,6 @@ namespace cxlpool::wire {
 
 inline constexpr std::size_t kErrorTextMaxBytes = 512;
 
-// The last members of enumerations that other modules own: domain's Scope, Regime, FleetAdvice.
-inline constexpr std::uint8_t kLastScope = 2;
-inline constexpr std::uint8_t kLastRegime = 2;
-inline constexpr std::uint8_t kLastAdvice = 2;
-
 template <typename C, typename T>
 using Field = typename C::template Ref<T>;
 

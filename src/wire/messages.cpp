@@ -1,6 +1,8 @@
 #include "wire/messages.hpp"
 
+#include <algorithm>
 #include <array>
+#include <numeric>
 #include <utility>
 
 #include "wire/layouts.hpp"
@@ -247,6 +249,19 @@ Result<Reply> decode_reply(std::span<const std::byte> datagram) {
         return std::move(decoded).error().with_context(name_of(header->type, "reply"));
     }
     return Reply{header->type, status, header->cookie, std::move(*body)};
+}
+
+std::optional<std::size_t> first_repeated(std::span<const SpanDigest> spans) {
+    std::vector<std::size_t> order(spans.size());
+    std::iota(order.begin(), order.end(), std::size_t{0});
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return spans[a] < spans[b]; });
+    for (std::size_t i = 1; i < order.size(); ++i) {
+        if (spans[order[i]] == spans[order[i - 1]]) {
+            return order[i];
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace cxlpool::wire

@@ -41,6 +41,11 @@ inline constexpr std::size_t kMaxNameBytes = 64;
 inline constexpr std::size_t kMaxDocumentBytes = 4U << 20U;  // a topology of 1,000 memdevs: 1 MiB
 inline constexpr std::size_t kMaxChunkBytes = 60000;
 
+// The last members of enumerations that other modules own: domain's Scope, Regime, FleetAdvice.
+inline constexpr std::uint8_t kLastScope = 2;
+inline constexpr std::uint8_t kLastRegime = 2;
+inline constexpr std::uint8_t kLastAdvice = 2;
+
 enum class Type : std::uint16_t {
     hello = 1,
     context_register = 2,
@@ -294,5 +299,8 @@ std::optional<std::uint16_t> peek_type(std::span<const std::byte> datagram) noex
 // exist), invalid_argument (an enumeration value that does not exist).
 Result<Request> decode_request(std::span<const std::byte> datagram);
 Result<Reply> decode_reply(std::span<const std::byte> datagram);
+
+// A lookup takes each span once: the index of the first that stands there again.
+std::optional<std::size_t> first_repeated(std::span<const SpanDigest> spans);
 
 }  // namespace cxlpool::wire

@@ -409,8 +409,15 @@ TEST_F(Local, StructuresOfASizeThatThisLibraryDoesNotHave) {
     plan.struct_size = sizeof plan;
     EXPECT_EQ(cxlpool_plan_fleet(w.client, &question, &plan), CXLPOOL_E_INVALID_ARGUMENT);
     question.struct_size = sizeof question;
-    plan.struct_size = sizeof plan - 1;
-    EXPECT_EQ(cxlpool_plan_fleet(w.client, &question, &plan), CXLPOOL_E_INVALID_ARGUMENT);
+    for (const std::size_t size : {sizeof plan - 1, std::size_t{4097}, SIZE_MAX}) {
+        plan.struct_size = size;
+        EXPECT_EQ(cxlpool_plan_fleet(w.client, &question, &plan), CXLPOOL_E_INVALID_ARGUMENT);
+    }
+    plan.struct_size = sizeof plan;
+    for (const std::size_t size : {sizeof question - 1, std::size_t{4097}, SIZE_MAX}) {
+        question.struct_size = size;
+        EXPECT_EQ(cxlpool_plan_fleet(w.client, &question, &plan), CXLPOOL_E_INVALID_ARGUMENT);
+    }
     options.struct_size = sizeof options;
     options.reserved = 1;
     expect_refused(cxlpool_connect(&options, &client), CXLPOOL_E_INVALID_ARGUMENT, "struct_size");

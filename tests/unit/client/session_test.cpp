@@ -142,6 +142,10 @@ TEST_F(SessionTest, LongLookupsAreSplitAndPutTogether) {
     EXPECT_EQ(count(wire::Type::lookup), 3U);
     EXPECT_TRUE(session->lookup(1, {}).value().empty());
     EXPECT_EQ(count(wire::Type::lookup), 0U);
+    spans.back() = spans.front();
+    EXPECT_EQ(session->lookup(1, spans).error().code(), Errc::invalid_argument)
+        << "a span twice, in two messages";
+    EXPECT_EQ(count(wire::Type::lookup), 0U);
 }
 
 TEST_F(SessionTest, AFailedBatchGivesTheLeasesOfThoseBeforeBack) {
