@@ -265,7 +265,7 @@ constexpr std::array kCountLimits{
     CountLimit{"pending_per_connection", &Limits::pending_per_connection, 1, 4096},
     CountLimit{"lease_ttl_ms", &Limits::lease_ttl_ms, 100, 86'400'000},
     CountLimit{"hello_timeout_ms", &Limits::hello_timeout_ms, 100, 3'600'000},
-    CountLimit{"connections", &Limits::connections, 2, 1U << 20U},
+    CountLimit{"connections", &Limits::connections, kOperatorConnections + 1, 1U << 20U},
     CountLimit{"axis_values_per_tenant", &Limits::axis_values_per_tenant, 16, 1U << 24U},
     CountLimit{"axis_values", &Limits::axis_values, 16, 1U << 24U},
 };

@@ -65,8 +65,8 @@ struct SocketConfig {
 struct Config {
     std::string file;
     TenancyMode mode = TenancyMode::multi;
-    SocketConfig engine{"/run/cxlpool/engine.sock", 0666, ""};
-    SocketConfig admin{"/run/cxlpool/admin.sock", 0660, ""};
+    SocketConfig engine{CXLPOOL_RUNTIME_DIR "/engine.sock", 0666, ""};
+    SocketConfig admin{CXLPOOL_RUNTIME_DIR "/admin.sock", 0660, ""};
     std::string state_directory = "/var/lib/cxlpool";
     ReactorKind reactor = ReactorKind::automatic;
     std::string log_level = "info";

@@ -27,7 +27,7 @@ constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
 struct CommandLine {
-    std::string config = "/etc/cxlpool/cxlpoold.toml";
+    std::string config = CXLPOOL_CONFIG_FILE;
     bool check = false;
 };
 
@@ -260,7 +260,7 @@ int main(int argc, char** argv) {
     cxlpool::CommandLine command;
     po::options_description options("Options");
     options.add_options()("config", po::value(&command.config)->value_name("FILE"),
-                          "configuration file; default /etc/cxlpool/cxlpoold.toml")(
+                          "configuration file; default " CXLPOOL_CONFIG_FILE)(
         "check", po::bool_switch(&command.check),
         "check the configuration against this machine and exit; nothing is opened or started")(
         "version", "print the version and exit")("help,h", "print this help and exit");

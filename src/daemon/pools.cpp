@@ -1,5 +1,7 @@
 #include "daemon/pools.hpp"
 
+#include <spdlog/spdlog.h>
+
 #include <utility>
 
 #include "memory/provider.hpp"
@@ -138,6 +140,9 @@ Result<std::vector<ServedPool>> open_pools(const std::vector<PoolPlan>& plans) {
         Result<std::unique_ptr<SegmentProvider>> provider = open_provider(plan);
         if (!provider) {
             return about(plan.config, std::move(provider).error());
+        }
+        for (const std::string& note : (*provider)->traits().notes) {
+            spdlog::warn("pool '{}': {}", plan.config.name, note);
         }
         PoolOptions options;
         options.name = plan.config.name;

@@ -1,10 +1,14 @@
-// How much one uid may hold. One constant a limit, with its reason.
+// How much a connection, a user, a tenant and all of them together may hold: what an operator can
+// set, with its reason.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
 namespace cxlpool {
+
+// Connections that an operator always finds free.
+inline constexpr std::uint32_t kOperatorConnections = 16;
 
 struct Limits {
     // An engine process needs one connection a worker process; eight GPUs with four each.
@@ -28,7 +32,7 @@ struct Limits {
     std::uint32_t lease_ttl_ms = 30'000;
     // A connection that has not said hello by then is closed.
     std::uint32_t hello_timeout_ms = 5'000;
-    // All connections together; one of them is kept free for an operator.
+    // All connections together; kOperatorConnections of them are kept free for operators.
     std::uint32_t connections = 1024;
     // Distinct axis values of one tenant's contexts and cells, whether or not others use them: 64
     // contexts that share nothing hold 960, and what is sealed keeps its values for as long.

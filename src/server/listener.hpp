@@ -39,8 +39,8 @@ struct PassedSockets {
 };
 // Sockets from systemd, told apart by FileDescriptorName= ("engine", "admin"). Empty members when
 // nothing was passed. Errors: invalid_argument for anything that is not a listening Unix
-// SOCK_SEQPACKET socket, for unknown or doubled names, and for a socket file that everybody may
-// write although its grants do not say so (SocketMode= defaults to 0666): names the setting.
+// SOCK_SEQPACKET socket, for unknown or doubled names, and for a socket file of the operators that
+// everybody may write (SocketMode= defaults to 0666): names the setting.
 Result<PassedSockets> take_passed_sockets();
 
 // Non-blocking, CLOEXEC. No value when nobody waits. A failure of one connection (ECONNABORTED,

@@ -19,8 +19,6 @@ namespace {
 constexpr int kRequestsPerTurn = 16;
 // Peers without a right are answered once; this many may wait for that answer at a time.
 constexpr std::size_t kMaxRefusedSessions = 64;
-// Connections that an operator always finds free.
-constexpr std::size_t kAdminReserve = 16;
 // A peer that does not take its answer for this long is dropped.
 constexpr std::uint64_t kWriteTimeoutNs = 30'000'000'000ULL;
 constexpr std::chrono::milliseconds kTick{200};
@@ -178,7 +176,7 @@ void Server::watch_listeners() {
 std::optional<Error> Server::over_limit(Door door, uid_t uid) const {
     const Limits& limits = options_.limits;
     if (door == Door::admin) {
-        if (admin_sessions_ >= kAdminReserve) {
+        if (admin_sessions_ >= kOperatorConnections) {
             return Error{Errc::limit_exceeded, "too many operator connections"};
         }
         return std::nullopt;
@@ -189,7 +187,7 @@ std::optional<Error> Server::over_limit(Door door, uid_t uid) const {
                                                std::to_string(limits.connections_per_uid) +
                                                " connections already"};
     }
-    if (sessions_.size() - admin_sessions_ - refused_sessions_ + kAdminReserve >=
+    if (sessions_.size() - admin_sessions_ - refused_sessions_ + kOperatorConnections >=
         limits.connections) {
         return Error{Errc::limit_exceeded, "the daemon has no connection left"};
     }

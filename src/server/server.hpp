@@ -5,8 +5,9 @@
 // configured. Invariants: no peer can make it block, abort or grow without bound; a request is
 // answered exactly once; every refusal about somebody else's cell passes through outward().
 //
-// Threads: everything runs on the reactor's thread; workers touch only the bytes of placements
-// that the registry has pinned.
+// Threads: everything runs on the reactor's thread; workers touch only bytes that were set aside
+// for them (placements that the registry has pinned, extents that nobody has), and read the
+// topology.
 #pragma once
 
 #include <deque>

@@ -51,10 +51,10 @@ TEST(Config, TheMinimalOneTakesDefaultsForTheRest) {
     const Config config = parsed(kMinimal);
     EXPECT_EQ(config.file, "F");
     EXPECT_EQ(config.mode, TenancyMode::multi);
-    EXPECT_EQ(config.engine.path, "/run/cxlpool/engine.sock");
+    EXPECT_EQ(config.engine.path, CXLPOOL_RUNTIME_DIR "/engine.sock");
     EXPECT_EQ(config.engine.mode, 0666U);
     EXPECT_EQ(config.engine.group, "");
-    EXPECT_EQ(config.admin.path, "/run/cxlpool/admin.sock");
+    EXPECT_EQ(config.admin.path, CXLPOOL_RUNTIME_DIR "/admin.sock");
     EXPECT_EQ(config.admin.mode, 0660U);
     EXPECT_EQ(config.state_directory, "/var/lib/cxlpool");
     EXPECT_EQ(config.reactor, ReactorKind::automatic);
@@ -110,7 +110,7 @@ cells_per_tenant = 7
 pending_per_connection = 8
 lease_ttl_ms = 900
 hello_timeout_ms = 1000
-connections = 11
+connections = 17
 axis_values_per_tenant = 120
 axis_values = 1200
 
@@ -192,7 +192,7 @@ name = "last"
     EXPECT_EQ(config.limits.pending_per_connection, 8U);
     EXPECT_EQ(config.limits.lease_ttl_ms, 900U);
     EXPECT_EQ(config.limits.hello_timeout_ms, 1000U);
-    EXPECT_EQ(config.limits.connections, 11U);
+    EXPECT_EQ(config.limits.connections, 17U);
     EXPECT_EQ(config.limits.axis_values_per_tenant, 120U);
     EXPECT_EQ(config.limits.axis_values, 1200U);
 
@@ -357,7 +357,8 @@ const std::vector<Row> kRows = {
      "whole number from"},
     {"limit_large", 12, "[limits]\ncells = 4294967296", Errc::invalid_argument, "F:13:9",
      "out of range"},
-    {"one_connection", 12, "[limits]\nconnections = 1", Errc::invalid_argument, "F:13:15", "2 to"},
+    {"operators_connections_only", 12, "[limits]\nconnections = 16", Errc::invalid_argument,
+     "F:13:15", "17 to"},
     {"bytes_zero", 12, "[limits]\ncell_bytes = 0", Errc::invalid_argument, "F:13:14", "0 bytes"},
     {"bytes_negative", 12, "[limits]\ncell_bytes = -4096", Errc::invalid_argument, "F:13:14",
      "negative"},
