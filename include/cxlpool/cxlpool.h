@@ -41,7 +41,9 @@
  * (a newer daemon) is a failure like any other.
  *
  * BLOCKING. Functions that talk to the daemon block until it answers, at most for the timeout of
- * the client. Functions that do not say so.
+ * the client for each message, and cxlpool_open() for connecting besides. Those that send more than
+ * one message say so; other threads' calls on the same client come first where they were first.
+ * Functions that do not say that they block do not.
  *
  * THREADS. Several threads may use one client; their calls take turns. Threads that want to call
  * in parallel open a client each. The message of cxlpool_last_message() is the calling thread's.
@@ -60,10 +62,11 @@
  * RESTART. When the daemon stops, the connection closes: calls return CXLPOOL_E_DISCONNECTED and
  * no lease is live any more. A daemon that dies without a word is noticed at the next call, and
  * at the latest when the time of the lease is over. Contexts, leases and segment numbers mean
- * nothing to another connection. Cells that were sealed may outlive the daemon, if the pool does:
- * look them up again.
+ * nothing to another connection. Cells live as long as the daemon: look up again, and fill what is
+ * missed.
  *
- * ABI. Structures that may grow begin with struct_size, which the caller sets to sizeof. The
+ * ABI. Structures that may grow begin with struct_size, which the caller sets to sizeof; sizes over
+ * 4096 are refused. The
  * others are fixed for libcxlpool.so.0, with reserved members that are zero.
  */
 #ifndef CXLPOOL_CXLPOOL_H
@@ -125,7 +128,7 @@ enum {
  * refusal about a cell of another tenant is CXLPOOL_MISS_ABSENT, as if the cell did not exist. */
 enum {
     CXLPOOL_HIT_IN_PLACE = 1, /* attend the bytes where they are */
-    CXLPOOL_HIT_STAGE = 2,    /* they must be copied first */
+    CXLPOOL_HIT_STAGE = 2,    /* they must be copied first; reserved, no daemon answers it yet */
 
     CXLPOOL_MISS_ABSENT = 16,
 
@@ -212,7 +215,8 @@ typedef struct cxlpool_hit {
     uint32_t reserved0;
     uint64_t offset_bytes; /* in the segment */
     uint64_t length_bytes;
-    cxlpool_digest digest; /* of the bytes, taken by the daemon when it sealed them */
+    cxlpool_digest digest; /* of the bytes, taken by the daemon: at the seal, and anew when a share
+                              made a copy of them that no engine can write */
     uint64_t reserved1;
 } cxlpool_hit;
 
@@ -262,6 +266,8 @@ typedef struct cxlpool_info {
     uint64_t max_cell_bytes;
 } cxlpool_info;
 
+/* Who may attend a cell besides the engines of its owner: nobody (AGENT, which an engine says that
+ * would keep it to itself, and TENANT), or any tenant that the allow-list, when there is one, names. */
 enum { CXLPOOL_SCOPE_AGENT = 0, CXLPOOL_SCOPE_TENANT = 1, CXLPOOL_SCOPE_FLEET = 2 };
 enum { CXLPOOL_ACCESS_READ = 0, CXLPOOL_ACCESS_WRITE = 1 };
 enum { CXLPOOL_REGIME_PRIVATE = 0, CXLPOOL_REGIME_COPY_ONLY = 1, CXLPOOL_REGIME_COHERENT = 2 };

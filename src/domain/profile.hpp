@@ -77,8 +77,10 @@ std::uint32_t hosts_or_assumed(const Profile& profile) noexcept;        // unkno
 CrossHostCoherence coherence_or_none(const Profile& profile) noexcept;  // unknown: none
 ShareKind share_kind_or_none(const Profile& profile) noexcept;          // unknown: none
 
-bool reachable(const Profile& profile) noexcept;         // hosts > 1
-bool fabric_shareable(const Profile& profile) noexcept;  // semantics: section 2 of ARCHITECTURE
+bool reachable(const Profile& profile) noexcept;  // hosts > 1
+// Reachable, coherent across hosts and of a share kind that is zero-copy across hosts: other hosts
+// attend the bytes where they are.
+bool fabric_shareable(const Profile& profile) noexcept;
 // Byte-addressable, coherent in the host and of a share kind that needs no copy in it; not when one
 // of the three is unknown.
 bool attendable_in_place(const Profile& profile) noexcept;

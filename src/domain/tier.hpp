@@ -29,7 +29,8 @@ enum class ShareKind : std::uint8_t {
 enum class CrossHostCoherence : std::uint8_t {
     none,      // the default, and what unknown means
     hardware,  // needs proof
-    managed,   // the operator declares it; write-back on seal, invalidate before first read
+    managed,   // the operator declares that engines write back on seal and invalidate before the
+               // first read
 };
 
 std::string_view to_word(Tier tier) noexcept;

@@ -1,4 +1,4 @@
-// One table a closed vocabulary, read in both directions. Internal to domain.
+// One table a closed vocabulary, read in both directions.
 #pragma once
 
 #include <array>

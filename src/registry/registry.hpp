@@ -202,7 +202,7 @@ class Registry {
     // A reading lease on a cell that lookup just found. Errors: not_found, limit_exceeded.
     Result<LeaseRef> grant_read(ConnectionId connection, CellId cell, Timestamp monotonic);
     // Errors: stale_lease (ended, or never was), revoked (ended because the cell was taken away;
-    // told once an index, until the index is used again).
+    // told until the index is used again).
     Result<void> renew(ConnectionId connection, const LeaseRef& lease, Timestamp monotonic);
     // A filling lease is rolled back. Errors: stale_lease, revoked, wrong_state (being sealed).
     Result<void> release(ConnectionId connection, const LeaseRef& lease);

@@ -24,6 +24,8 @@ ALLOWED = {
 }
 TOOLS = {"base", "domain", "topology", "wire", "client"}
 HARDWARE = re.compile(r"^(cxl/libcxl|daxctl/libdaxctl|libcxl|libdaxctl|ndctl/)")
+NUMA = re.compile(r"^numa(if|compat1)?\.h$")
+NUMA_USER = "memfd_provider.cpp"  # binds the segments that it makes
 INCLUDE = re.compile(r'^\s*#\s*include\s+(["<])([^">]+)[">]', re.MULTILINE)
 
 
@@ -47,6 +49,8 @@ def check(root):
                     wrong.append(f"{path}: {name} may not include {target}")
                 if HARDWARE.match(target) and not live:
                     wrong.append(f"{path}: only topology/live may include {target}")
+                if NUMA.match(target) and not live and path.name != NUMA_USER:
+                    wrong.append(f"{path}: only topology/live and {NUMA_USER} may include {target}")
                 if name == "topology" and not live and target.startswith("topology/live/"):
                     wrong.append(f"{path}: the pure part of topology may not include {target}")
     for path in sorted((root / "include").rglob("*.h*")):

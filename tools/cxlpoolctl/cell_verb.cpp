@@ -15,24 +15,26 @@ struct DecisionVerb {
     std::string_view name;
     wire::Decision decision;
     std::string_view about;
+    std::string_view roles;  // that the daemon asks for
     std::string_view done;
 };
 
 constexpr DecisionVerb kTrust{
     "cell trust", wire::Decision::trust,
     "Marks a sealed cell as trusted: other tenants that its scope admits may attend it.",
-    "trusted"};
+    "adjudicator", "trusted"};
 constexpr DecisionVerb kTaint{
     "cell taint", wire::Decision::taint,
-    "Takes the trust in a cell back: no other tenant gets it from now on.", "tainted"};
+    "Takes the trust in a cell back: no other tenant gets it from now on.", "adjudicator",
+    "tainted"};
 constexpr DecisionVerb kPoison{
     "cell poison", wire::Decision::poison,
     "Quarantines a cell: nobody gets it from now on, and every lease on it is revoked.",
-    "poisoned"};
+    "adjudicator or admin", "poisoned"};
 
 OptionSet decision_options(const DecisionVerb& verb) {
     OptionSet set(std::string(verb.name) + " --owner TENANT --span HEX [OPTION...]",
-                  std::string(verb.about) + "\nIt takes the role adjudicator or admin.");
+                  std::string(verb.about) + "\nIt takes the role " + std::string(verb.roles) + ".");
     set.value("owner", "TENANT", "the tenant that owns the cell")
         .value("span", "HEX", "the digest of the span: 64 hexadecimal digits")
         .value("cell", "ID", "which cell, when the owner has several of this span")

@@ -1,8 +1,10 @@
 // Reads the Topology of this machine.
 //
-// Responsible for: libcxl, libdaxctl, libnuma and sysfs; nothing else in the program includes
-// them. Invariants: a partial failure gives a partial result with findings (first errno kept);
-// files that vanish in mid-scan are normal; nothing is ever written.
+// Responsible for: libcxl, libdaxctl, libnuma and sysfs. The two first are included nowhere else,
+// libnuma only where memory is bound to a node (memory/memfd_provider.cpp). Invariants: a partial
+// failure gives a partial result with findings (first errno kept); files that vanish in mid-scan
+// are normal; no setting is changed (libcxl writes to /sys/bus/cxl/flush, which makes the driver
+// settle before it is read).
 #pragma once
 
 #include "base/result.hpp"
