@@ -133,19 +133,28 @@ Result<Lifecycle> transition(Lifecycle from, LifecycleEvent event) {
                                         std::string(to_word(from)) + " does not allow it"};
 }
 
-CellLife aged(const CellLife& life, std::optional<std::uint64_t> ttl_ns, Timestamp now) noexcept {
-    CellLife out = life;
+bool allows(Lifecycle from, LifecycleEvent event) noexcept {
+    return after(from, event).has_value();
+}
+
+Lifecycle state_at(const CellLife& life, std::optional<std::uint64_t> ttl_ns,
+                   Timestamp now) noexcept {
     const bool ages = life.state == Lifecycle::sealed || life.state == Lifecycle::expiring ||
                       life.state == Lifecycle::spilled;
     if (!ages || !ttl_ns) {
-        return out;
+        return life.state;
     }
     const std::uint64_t lived_ns = time_lived(life, now);
     if (lived_ns >= *ttl_ns) {
-        out.state = Lifecycle::expired;
-    } else if (life.state == Lifecycle::sealed && in_last_quarter(lived_ns, *ttl_ns)) {
-        out.state = Lifecycle::expiring;
+        return Lifecycle::expired;
     }
+    const bool due = life.state == Lifecycle::sealed && in_last_quarter(lived_ns, *ttl_ns);
+    return due ? Lifecycle::expiring : life.state;
+}
+
+CellLife aged(const CellLife& life, std::optional<std::uint64_t> ttl_ns, Timestamp now) noexcept {
+    CellLife out = life;
+    out.state = state_at(life, ttl_ns, now);
     return out;
 }
 

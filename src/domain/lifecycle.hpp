@@ -67,6 +67,7 @@ std::string_view to_word(LifecycleEvent event) noexcept;
 // cell is taken to be attended in place. Error: wrong_state (the state does not allow the event, or
 // one of the two is no value of this version).
 Result<Lifecycle> transition(Lifecycle from, LifecycleEvent event);
+bool allows(Lifecycle from, LifecycleEvent event) noexcept;
 
 struct CellLife {
     Lifecycle state = Lifecycle::filling;
@@ -80,6 +81,8 @@ struct CellLife {
 
 // As the cell is at `now`: what a tick does. Never younger than it was: an expired cell stays
 // expired, whatever the time to live says now, and so does an expiring one without any.
+Lifecycle state_at(const CellLife& life, std::optional<std::uint64_t> ttl_ns,
+                   Timestamp now) noexcept;
 CellLife aged(const CellLife& life, std::optional<std::uint64_t> ttl_ns, Timestamp now) noexcept;
 
 // What happens around an event.

@@ -39,8 +39,17 @@ constexpr std::array kReasonWords{
 
 // The rung of a tier; kTiers.size() for a number that is no tier.
 std::size_t rung_of(Tier tier) noexcept {
-    return static_cast<std::size_t>(std::find(kTiers.begin(), kTiers.end(), tier) - kTiers.begin());
+    return std::min(static_cast<std::size_t>(tier), kTiers.size());
 }
+constexpr bool ladder_is_in_order() {
+    for (std::size_t rung = 0; rung < kTiers.size(); ++rung) {
+        if (static_cast<std::size_t>(kTiers[rung]) != rung) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(ladder_is_in_order(), "a tier's number is its rung");
 
 Result<void> check(const PlacementCell& cell, const PlacementLadder& ladder, Timestamp now) {
     const CellLife& life = cell.life;
@@ -48,7 +57,7 @@ Result<void> check(const PlacementCell& cell, const PlacementLadder& ladder, Tim
         return Error{Errc::wrong_state, "the cell is leased: it stays until its leases end"};
     }
     // What a move is allowed on is what may move.
-    if (!transition(life.state, LifecycleEvent::promote)) {
+    if (!allows(life.state, LifecycleEvent::promote)) {
         return Error{Errc::wrong_state, "the cell is " + std::string(to_word(life.state)) +
                                             ": it has no place to plan"};
     }
@@ -102,16 +111,61 @@ const PlacementTier* nearest_colder(const PlacementLadder& ladder, Tier from, st
     return nullptr;
 }
 
-Result<Cost> return_cost(const Profile& profile, std::uint64_t bytes) {
-    const Result<std::optional<std::uint64_t>> ns = full_read_ns(profile, bytes);
-    if (!ns) {
-        return ns.error();
+// What coming back from a tier costs, into the directive.
+Result<void> weigh(const Profile& profile, PlacementDirective& out) {
+    const ReadTime read = full_read(profile, out.bytes);
+    if (read.overflow) {
+        return Error{Errc::overflow, "reading " + std::to_string(out.bytes) + " bytes from '" +
+                                         profile.name + "' takes more ns than 64 bits hold"};
     }
-    if (!*ns) {
-        return Cost{};
+    out.weighed = profile.tier;
+    out.return_cost.ns = read.ns;
+    if (read.ns) {
+        out.return_cost.source =
+            std::max(profile.read_latency_ns.evidence.source, profile.read_mbps.evidence.source);
     }
-    return Cost{
-        *ns, std::max(profile.read_latency_ns.evidence.source, profile.read_mbps.evidence.source)};
+    return {};
+}
+
+// The six rules, for a cell that check() let pass.
+Result<void> decide(const PlacementCell& cell, const PlacementLadder& ladder, Timestamp now,
+                    PlacementDirective& out) {
+    const TierPolicy& policy = ladder.find(cell.tier)->policy;
+    out.state = state_at(cell.life, policy.ttl_ns, now);
+    out.from = cell.tier;
+    out.bytes = cell.bytes;
+    out.recompute = cell.recompute;
+    const auto say = [&out](PlacementAction action, PlacementReason reason,
+                            std::optional<Tier> to) -> Result<void> {
+        out.action = action;
+        out.reason = reason;
+        out.to = to;
+        return {};
+    };
+    if (is_hot(cell.life, policy, now)) {
+        if (const std::optional<Tier> to = nearest_warmer(ladder, cell.tier, cell.bytes)) {
+            return say(PlacementAction::promote, PlacementReason::hot_promoted, to);
+        }
+    }
+    const bool expired = out.state == Lifecycle::expired;
+    if (!expired && out.state != Lifecycle::expiring && ladder.room_bytes(cell.tier) > 0) {
+        return say(PlacementAction::keep, PlacementReason::fresh_and_room, cell.tier);
+    }
+    if (expired && !policy.demote_expired) {
+        return say(PlacementAction::evict, PlacementReason::expired_no_demote, std::nullopt);
+    }
+    const PlacementTier* const colder = nearest_colder(ladder, cell.tier, cell.bytes);
+    if (colder == nullptr) {
+        return say(PlacementAction::evict, PlacementReason::no_colder_tier_with_room, std::nullopt);
+    }
+    CXLPOOL_TRY(weigh(colder->profile, out));
+    if (!out.return_cost.ns || !cell.recompute.ns || *out.return_cost.ns >= *cell.recompute.ns) {
+        return say(PlacementAction::evict, PlacementReason::recompute_cheaper_than_retain,
+                   std::nullopt);
+    }
+    return attendable_in_place(colder->profile)
+               ? say(PlacementAction::demote, PlacementReason::demote_beats_recompute, out.weighed)
+               : say(PlacementAction::spill, PlacementReason::spill_beats_recompute, out.weighed);
 }
 
 }  // namespace
@@ -174,49 +228,16 @@ void PlacementLadder::carry_out(const PlacementDirective& directive) noexcept {
 
 Result<PlacementDirective> plan_placement(const PlacementCell& cell, const PlacementLadder& ladder,
                                           Timestamp now) {
-    CXLPOOL_TRY(check(cell, ladder, now));
-    const TierPolicy& policy = ladder.find(cell.tier)->policy;
-    PlacementDirective out;
-    out.state = aged(cell.life, policy.ttl_ns, now).state;
-    out.from = cell.tier;
-    out.bytes = cell.bytes;
-    out.recompute = cell.recompute;
-    const auto say = [&out](PlacementAction action, PlacementReason reason,
-                            std::optional<Tier> to) {
-        out.action = action;
-        out.reason = reason;
-        out.to = to;
-        return out;
-    };
-    if (is_hot(cell.life, policy, now)) {
-        if (const std::optional<Tier> to = nearest_warmer(ladder, cell.tier, cell.bytes)) {
-            return say(PlacementAction::promote, PlacementReason::hot_promoted, to);
-        }
+    // One object from here to the caller: copying a directive costs as much as a rule.
+    Result<PlacementDirective> out{PlacementDirective{}};
+    Result<void> done = check(cell, ladder, now);
+    if (done) {
+        done = decide(cell, ladder, now, *out);
     }
-    const bool expired = out.state == Lifecycle::expired;
-    if (!expired && out.state != Lifecycle::expiring && ladder.room_bytes(cell.tier) > 0) {
-        return say(PlacementAction::keep, PlacementReason::fresh_and_room, cell.tier);
+    if (!done) {
+        out = std::move(done).error();
     }
-    if (expired && !policy.demote_expired) {
-        return say(PlacementAction::evict, PlacementReason::expired_no_demote, std::nullopt);
-    }
-    const PlacementTier* const colder = nearest_colder(ladder, cell.tier, cell.bytes);
-    if (colder == nullptr) {
-        return say(PlacementAction::evict, PlacementReason::no_colder_tier_with_room, std::nullopt);
-    }
-    const Result<Cost> cost = return_cost(colder->profile, cell.bytes);
-    if (!cost) {
-        return cost.error();
-    }
-    out.return_cost = *cost;
-    out.weighed = colder->profile.tier;
-    if (!cost->ns || !cell.recompute.ns || *cost->ns >= *cell.recompute.ns) {
-        return say(PlacementAction::evict, PlacementReason::recompute_cheaper_than_retain,
-                   std::nullopt);
-    }
-    return attendable_in_place(colder->profile)
-               ? say(PlacementAction::demote, PlacementReason::demote_beats_recompute, out.weighed)
-               : say(PlacementAction::spill, PlacementReason::spill_beats_recompute, out.weighed);
+    return out;
 }
 
 }  // namespace cxlpool

@@ -106,20 +106,18 @@ std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) noexcept 
     return field.value && *field.value != 0 ? field.value : std::nullopt;
 }
 
-Result<std::optional<std::uint64_t>> full_read_ns(const Profile& profile, std::uint64_t bytes) {
+ReadTime full_read(const Profile& profile, std::uint64_t bytes) noexcept {
     const std::optional<std::uint64_t> latency = figure(profile.read_latency_ns);
     const std::optional<std::uint64_t> mbps = figure(profile.read_mbps);
     if (!latency || !mbps) {
-        return std::optional<std::uint64_t>();
+        return {};
     }
     const std::optional<std::uint64_t> thousandfold = checked_mul(bytes, 1000);
-    const std::optional<std::uint64_t> ns =
-        thousandfold ? checked_add(*latency, *thousandfold / *mbps) : std::nullopt;
-    if (!ns) {
-        return Error{Errc::overflow, "reading " + std::to_string(bytes) + " bytes from '" +
-                                         profile.name + "' takes more ns than 64 bits hold"};
+    if (!thousandfold) {
+        return {std::nullopt, true};
     }
-    return ns;
+    const std::optional<std::uint64_t> ns = checked_add(*latency, *thousandfold / *mbps);
+    return {ns, !ns};
 }
 
 Profile representative_profile(Tier tier) {

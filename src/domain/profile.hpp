@@ -89,8 +89,11 @@ bool attendable_in_place(const Profile& profile) noexcept;
 std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) noexcept;
 
 // Reading `bytes` once, from the first to the last: latency + bytes x 1000 / MB/s in whole ns.
-// Nothing when one of the two is unknown. Error: overflow.
-Result<std::optional<std::uint64_t>> full_read_ns(const Profile& profile, std::uint64_t bytes);
+struct ReadTime {
+    std::optional<std::uint64_t> ns;  // none: a figure is unknown, or the time does not fit
+    bool overflow = false;            // it does not fit in 64 bits
+};
+ReadTime full_read(const Profile& profile, std::uint64_t bytes) noexcept;
 
 // The planning figures of a tier; every field says `representative`. For planning on paper and
 // for tests; a live daemon never presents one as a fact about its host.
