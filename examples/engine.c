@@ -56,7 +56,7 @@ static const char usage_text[] =
     "  --tenant N          the tenant to act as (default: the only one that is possible)\n"
     "  --model NAME        the model axis of the context (default: demo-model)\n"
     "  --span HEX64        the digest of the span, 64 hexadecimal digits\n"
-    "  --span-seed TEXT    or a text to make one from (default: demo)\n"
+    "  --span-seed TEXT    or a text, each byte a token, to make one from (default: demo)\n"
     "  --timeout-ms N      how long to wait for each answer (default: the library's)\n"
     "  --help              this text\n"
     "\n"
@@ -95,18 +95,18 @@ static uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-/* Good enough for a demonstration. A real engine takes a cryptographic digest over the tokens of
- * the span and the digest of the span before it. */
-static cxlpool_digest digest_of_text(const char* text) {
-    cxlpool_digest digest;
-    for (unsigned word = 0; word < 4; ++word) {
-        uint64_t h = mix(word);
-        for (const char* p = text; *p != '\0'; ++p)
-            h = mix(h ^ (unsigned char)*p);
-        for (unsigned i = 0; i < 8; ++i)
-            digest.bytes[8 * word + i] = (uint8_t)(h >> (8 * i));
-    }
-    return digest;
+/* The name of the span whose tokens are the bytes of `text`; false when there are none. A real
+ * engine passes what its tokenizer gives, and cuts it with cxlpool_span_chain(). */
+static bool name_text(const char* text, cxlpool_digest* digest) {
+    const size_t length = strlen(text);
+    uint32_t* tokens = calloc(length + 1, sizeof *tokens);
+    if (tokens == NULL)
+        return false;
+    for (size_t i = 0; i < length; ++i)
+        tokens[i] = (unsigned char)text[i];
+    const int code = cxlpool_span_digest(NULL, tokens, length, NULL, 0, digest);
+    free(tokens);
+    return code == CXLPOOL_OK;
 }
 
 static bool parse_digest(const char* hex, cxlpool_digest* digest) {
@@ -520,8 +520,7 @@ static bool take_option(struct arguments* args, int option, const char* value) {
         case OPTION_SPAN:
             return parse_digest(value, &args->span);
         case OPTION_SPAN_SEED:
-            args->span = digest_of_text(value);
-            return true;
+            return name_text(value, &args->span);
         case OPTION_BYTES:
             return parse_bytes(value, &args->bytes);
         case OPTION_TIMEOUT_MS:
@@ -586,7 +585,8 @@ static int run_connected(command_function* command, const struct arguments* args
 
 int main(int argc, char** argv) {
     struct arguments args = {.model = "demo-model", .scope = -1, .hold_ms = 60000};
-    args.span = digest_of_text("demo");
+    if (!name_text("demo", &args.span))
+        return fail("the span", CXLPOOL_E_OUT_OF_MEMORY);
     opterr = 0;
     for (int option; (option = getopt_long(argc, argv, "", long_options, NULL)) != -1;) {
         if (option == OPTION_HELP) {

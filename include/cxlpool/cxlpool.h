@@ -194,11 +194,19 @@ typedef struct cxlpool_axis {
 
 /* --- values ----------------------------------------------------------------------------------- */
 
-/* 256 bits. The digest of a span names its tokens and all before them, and is the engine's to
- * compute; all zeros is no digest. */
+/* 256 bits. The digest of a span names its tokens and all before them. An engine computes it with
+ * cxlpool_span_chain(), or passes a 256-bit block hash of its own. All zeros is no digest. */
 typedef struct cxlpool_digest {
     uint8_t bytes[32];
 } cxlpool_digest;
+
+/* What stands at some tokens of a span and is no text: an image, a sound. */
+typedef struct cxlpool_span_item {
+    int64_t first_token;   /* counted from the first token of the call; negative when the item
+                              began before it */
+    uint64_t token_count;  /* of the whole item, also of what lies outside the call; above 0 */
+    cxlpool_digest digest; /* of what the encoder was given, as the engine takes it */
+} cxlpool_span_item;
 
 /* A right to read or to fill one cell, of the client that got it. Generation 0 is no lease. */
 typedef struct cxlpool_lease {
@@ -348,6 +356,63 @@ CXLPOOL_API int cxlpool_context_create(cxlpool_client* client, const cxlpool_axi
  * stay. NULL is allowed. Blocks. Errors: the common ones. CXLPOOL_E_NOT_FOUND  The daemon does not
  * know it any more. Nothing is left to do. */
 CXLPOOL_API int cxlpool_context_destroy(cxlpool_context* context);
+
+/* The digest of a whole context, for logs and for engines that keep track of theirs; the daemon
+ * does not ask for it. The same `n` axes, in any order, have the same digest everywhere; an axis
+ * left out is different from any value. The recipe is docs/span-digest.md. Needs no client; does
+ * not block.
+ * Errors:
+ *   CXLPOOL_E_INVALID_ARGUMENT  A pointer is null, or the axes are none that
+ *                               cxlpool_context_create() would take.
+ *   CXLPOOL_E_TOO_LARGE         A value is longer than 256 bytes.
+ *   CXLPOOL_E_OUT_OF_MEMORY     This process has no memory. */
+CXLPOOL_API int cxlpool_context_identity(const cxlpool_axis* axes, size_t n, cxlpool_digest* out);
+
+/* --- span digests -------------------------------------------------------------------------------
+ * How to name spans so that every engine, in every process and on every machine, finds what another
+ * one filled: a digest over the tokens, the media items among them, and the digest of the span
+ * before. The recipe, with test vectors, is docs/span-digest.md. The context is no part of it: it
+ * is asked for beside the span and compared for itself.
+ *
+ * Engines that share cells must agree on what they pass: token ids as the tokenizer of the context
+ * numbers them, any one fixed id at the tokens of a media item, and for an item a 256-bit digest of
+ * what its encoder is given. Items are in the order of their tokens and do not overlap, and each
+ * holds a token of the call: an item that ends before or begins after it is not passed. One that
+ * reaches across the edge is, with its whole length. An engine whose items interleave passes the
+ * pieces, each with a digest of its own.
+ *
+ * These functions need no client, never block, and may be called by any number of threads. */
+
+/* The digest of one span of `token_count` tokens, at least one. `parent` is the digest of the span
+ * before it; NULL: it is the first of its sequence. `items` may be NULL when `item_count` is 0. All
+ * arrays are borrowed for the call. Writes one digest.
+ * Errors:
+ *   CXLPOOL_E_INVALID_ARGUMENT  A pointer is null where something is counted; there is no token;
+ *                               `parent` or the digest of an item is all zeros; an item has no
+ *                               token, holds none of the call, is out of order or overlaps another.
+ *   CXLPOOL_E_OVERFLOW          An item ends beyond 63 bits.
+ *   CXLPOOL_E_TOO_LARGE         More tokens or items than an array in memory can have.
+ *   CXLPOOL_E_OUT_OF_MEMORY     This process has no memory. */
+CXLPOOL_API int cxlpool_span_digest(const cxlpool_digest* parent, const uint32_t* tokens,
+                                    size_t token_count, const cxlpool_span_item* items,
+                                    size_t item_count, cxlpool_digest* out);
+
+/* Cuts `token_count` tokens into blocks of `page_tokens` (above 0; an axis of the context) and
+ * writes the digest of each, the first the child of `parent` (NULL: of none), every other of the
+ * one before: the same as a call of cxlpool_span_digest() for each block, with the items that hold
+ * a token of it. Tokens after the last whole block are not named until there are enough of them; to
+ * go on later, pass the last digest as the parent of what follows. `digest_count`, the room at
+ * `out`, must be token_count / page_tokens; `out` may be NULL when that is 0. All arrays are
+ * borrowed for the call.
+ * Errors: as cxlpool_span_digest(), but no token at all is no error.
+ *   CXLPOOL_E_INVALID_ARGUMENT  Also: page_tokens is 0, or digest_count another number.
+ *   CXLPOOL_E_OVERFLOW          An item ends beyond 63 bits.
+ *   CXLPOOL_E_TOO_LARGE         More tokens or items than an array in memory can have.
+ *   CXLPOOL_E_OUT_OF_MEMORY     This process has no memory. */
+CXLPOOL_API int cxlpool_span_chain(const cxlpool_digest* parent, const uint32_t* tokens,
+                                   size_t token_count, const cxlpool_span_item* items,
+                                   size_t item_count, uint32_t page_tokens, cxlpool_digest* out,
+                                   size_t digest_count);
 
 /* --- reading ---------------------------------------------------------------------------------- */
 

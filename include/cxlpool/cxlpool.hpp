@@ -34,6 +34,7 @@ inline namespace abi0 {
 
 using Digest = cxlpool_digest;
 using AxisValue = cxlpool_axis;
+using SpanItem = cxlpool_span_item;
 using Info = cxlpool_info;
 using FleetQuestion = cxlpool_fleet_question;
 using FleetAnswer = cxlpool_fleet_plan;
@@ -88,6 +89,43 @@ inline Expected<Done> done_or_failure(int code) {
 }
 
 }  // namespace detail
+
+// The digest of one span; `parent` null: it is the first of its sequence.
+inline Expected<Digest> span_digest(const Digest* parent, std::span<const std::uint32_t> tokens,
+                                    std::span<const SpanItem> items = {}) {
+    Digest digest{};
+    const int code = cxlpool_span_digest(parent, tokens.data(), tokens.size(), items.data(),
+                                         items.size(), &digest);
+    if (code != CXLPOOL_OK) {
+        return detail::last_failure(code);
+    }
+    return digest;
+}
+
+// The digests of all whole blocks of `page_tokens` tokens, in their order.
+inline Expected<std::vector<Digest>> span_chain(const Digest* parent,
+                                                std::span<const std::uint32_t> tokens,
+                                                std::uint32_t page_tokens,
+                                                std::span<const SpanItem> items = {}) {
+    // Of a page without tokens the library says what is wrong.
+    std::vector<Digest> digests(page_tokens != 0 ? tokens.size() / page_tokens : 0);
+    const int code = cxlpool_span_chain(parent, tokens.data(), tokens.size(), items.data(),
+                                        items.size(), page_tokens, digests.data(), digests.size());
+    if (code != CXLPOOL_OK) {
+        return detail::last_failure(code);
+    }
+    return digests;
+}
+
+// The digest of a whole context.
+inline Expected<Digest> context_identity(std::span<const AxisValue> axes) {
+    Digest digest{};
+    const int code = cxlpool_context_identity(axes.data(), axes.size(), &digest);
+    if (code != CXLPOOL_OK) {
+        return detail::last_failure(code);
+    }
+    return digest;
+}
 
 // One lease; given back when it goes.
 class Lease {

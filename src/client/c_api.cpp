@@ -1,17 +1,26 @@
 // The C ABI: checks what C cannot, turns values over, and keeps every exception in.
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <new>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "client/session.hpp"
 #include "client/words.hpp"
 #include "cxlpool/cxlpool.h"
+#include "domain/context_identity.hpp"
+#include "domain/span.hpp"
+
+// The numbers of the axes are those of domain, in its order.
+static_assert(CXLPOOL_AXIS_COUNT == cxlpool::kAxisCount);
 
 namespace client = cxlpool::client;
 namespace wire = cxlpool::wire;
@@ -173,6 +182,46 @@ cxlpool::Result<std::vector<wire::AxisField>> axes_from(const cxlpool_axis* axes
     return fields;
 }
 
+// What the functions that name spans have in common.
+struct SpanArguments {
+    std::optional<SpanDigest> parent;
+    std::span<const std::uint32_t> tokens;
+    std::vector<cxlpool::SpanItem> items;
+};
+
+template <typename T>
+cxlpool::Result<std::span<const T>> array_from(const T* from, std::size_t count) {
+    if (from == nullptr && count > 0) {
+        return Error{Errc::invalid_argument, kNull};
+    }
+    if (count > PTRDIFF_MAX / sizeof(T)) {
+        return Error{Errc::too_large,
+                     "no array in memory has " + std::to_string(count) + " elements"};
+    }
+    return std::span(from, count);
+}
+
+cxlpool::Result<SpanArguments> span_arguments(const cxlpool_digest* parent, const uint32_t* tokens,
+                                              std::size_t token_count,
+                                              const cxlpool_span_item* items,
+                                              std::size_t item_count) {
+    const auto given_tokens = array_from(tokens, token_count);
+    CXLPOOL_TRY(given_tokens);
+    const auto given_items = array_from(items, item_count);
+    CXLPOOL_TRY(given_items);
+    SpanArguments arguments;
+    if (parent != nullptr) {
+        arguments.parent = digest_from<SpanDigest>(*parent);
+    }
+    arguments.tokens = *given_tokens;
+    arguments.items.reserve(item_count);
+    for (const cxlpool_span_item& item : *given_items) {
+        arguments.items.push_back(
+            {item.first_token, item.token_count, digest_from<cxlpool::Digest256>(item.digest)});
+    }
+    return arguments;
+}
+
 }  // namespace
 
 int cxlpool_connect(const cxlpool_options* options, cxlpool_client** out) {
@@ -271,6 +320,74 @@ int cxlpool_context_destroy(cxlpool_context* context) {
             client->contexts.erase(context);
         }
         return released ? kOk : fail(released.error());
+    });
+}
+
+int cxlpool_context_identity(const cxlpool_axis* axes, size_t n, cxlpool_digest* out) {
+    return guarded([&] {
+        if (out == nullptr || (axes == nullptr && n > 0)) {
+            return refuse_argument(kNull);
+        }
+        const auto fields = axes_from(axes, n);
+        if (!fields) {
+            return fail(fields.error());
+        }
+        cxlpool::ContextFields context;
+        for (const wire::AxisField& field : *fields) {
+            context.axes[field.axis] = field.value;
+        }
+        const auto identity = cxlpool::context_identity(context);
+        if (!identity) {
+            return fail(identity.error());
+        }
+        *out = digest_to(*identity);
+        return kOk;
+    });
+}
+
+int cxlpool_span_digest(const cxlpool_digest* parent, const uint32_t* tokens, size_t token_count,
+                        const cxlpool_span_item* items, size_t item_count, cxlpool_digest* out) {
+    return guarded([&] {
+        if (out == nullptr) {
+            return refuse_argument(kNull);
+        }
+        const auto given = span_arguments(parent, tokens, token_count, items, item_count);
+        if (!given) {
+            return fail(given.error());
+        }
+        const auto digest = cxlpool::span_digest(given->parent, given->tokens, given->items);
+        if (!digest) {
+            return fail(digest.error());
+        }
+        *out = digest_to(*digest);
+        return kOk;
+    });
+}
+
+int cxlpool_span_chain(const cxlpool_digest* parent, const uint32_t* tokens, size_t token_count,
+                       const cxlpool_span_item* items, size_t item_count, uint32_t page_tokens,
+                       cxlpool_digest* out, size_t digest_count) {
+    return guarded([&] {
+        const auto given = span_arguments(parent, tokens, token_count, items, item_count);
+        if (!given) {
+            return fail(given.error());
+        }
+        if (out == nullptr && digest_count > 0) {
+            return refuse_argument(kNull);
+        }
+        if (digest_count > token_count) {
+            return refuse_argument(
+                "there are more digests than tokens: digest_count is token_count "
+                "/ page_tokens");
+        }
+        std::vector<SpanDigest> digests(digest_count);
+        const auto done =
+            cxlpool::span_chain(given->parent, given->tokens, given->items, page_tokens, digests);
+        if (!done) {
+            return fail(done.error());
+        }
+        std::transform(digests.begin(), digests.end(), out, digest_to);
+        return kOk;
     });
 }
 

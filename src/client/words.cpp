@@ -47,8 +47,7 @@ constexpr std::array kVerdicts{
     Row{CXLPOOL_REFUSED_LAYOUT_MISMATCH, "layout_mismatch"},
 };
 
-// The public numbers are the stable ones. Verdicts belong to domain, which the client does not
-// include; a test compares them.
+// The public numbers are the stable ones. A test compares the verdicts with those of the gate.
 static_assert(CXLPOOL_E_INVALID_ARGUMENT == static_cast<int>(Errc::invalid_argument));
 static_assert(CXLPOOL_E_MALFORMED == static_cast<int>(Errc::malformed));
 static_assert(CXLPOOL_E_UNSUPPORTED_VERSION == static_cast<int>(Errc::unsupported_version));

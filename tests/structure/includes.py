@@ -20,7 +20,7 @@ ALLOWED = {
     "registry": {"base", "domain", "memory"},
     "server": {"base", "domain", "topology", "wire", "memory", "registry"},
     "daemon": {"base", "domain", "topology", "wire", "memory", "registry", "server"},
-    "client": {"base", "wire"},
+    "client": {"base", "domain", "wire"},
 }
 TOOLS = {"base", "domain", "topology", "wire", "client"}
 HARDWARE = re.compile(r"^(cxl/libcxl|daxctl/libdaxctl|libcxl|libdaxctl|ndctl/)")

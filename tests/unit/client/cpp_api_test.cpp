@@ -140,5 +140,28 @@ TEST(ExpectedDeathTest, AskingForWhatItDoesNotHoldEndsTheProgram) {
     EXPECT_DEATH(static_cast<void>(good.failure()), "");
 }
 
+TEST(CppApiNames, AreThoseOfTheCFunctions) {
+    const std::array<std::uint32_t, 5> tokens{1, 2, 3, 4, 5};
+    const std::array<SpanItem, 1> items{{{1, 2, digest_of("image")}}};
+    const auto chain = span_chain(nullptr, tokens, 2, items);
+    ASSERT_TRUE(chain) << chain.failure().message;
+    ASSERT_EQ(chain->size(), 2U);
+    cxlpool_digest expected[2];
+    ASSERT_EQ(cxlpool_span_chain(nullptr, tokens.data(), 5, items.data(), 1, 2, expected, 2),
+              CXLPOOL_OK);
+    EXPECT_EQ(std::memcmp(chain->data(), expected, sizeof expected), 0);
+    const auto first = span_digest(nullptr, std::span(tokens).first(2), items);
+    ASSERT_TRUE(first) << first.failure().message;
+    EXPECT_EQ(std::memcmp(&*first, &expected[0], sizeof expected[0]), 0);
+    EXPECT_EQ(span_chain(nullptr, tokens, 0).failure().code, CXLPOOL_E_INVALID_ARGUMENT);
+    EXPECT_EQ(span_digest(nullptr, {}).failure().code, CXLPOOL_E_INVALID_ARGUMENT);
+
+    const std::array<AxisValue, 1> axes{{{CXLPOOL_AXIS_MODEL, 0, "m"}}};
+    const auto identity = context_identity(axes);
+    ASSERT_TRUE(identity) << identity.failure().message;
+    ASSERT_EQ(cxlpool_context_identity(axes.data(), 1, expected), CXLPOOL_OK);
+    EXPECT_EQ(std::memcmp(&*identity, &expected[0], sizeof expected[0]), 0);
+}
+
 }  // namespace
 }  // namespace cxlpool::test

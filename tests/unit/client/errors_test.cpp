@@ -309,14 +309,22 @@ TEST(Header, ListsTheErrorsThatAreTested) {
         EXPECT_EQ(documented[function.name].special, special);
         documented.erase(function.name);
     }
-    // What is left returns no code, or no common ones.
-    std::set<std::string> rest;
+    // What is left asks nobody. Those that name spans are tested in span_test.cpp.
+    const std::set<std::string> naming{"INVALID_ARGUMENT", "OVERFLOW", "TOO_LARGE",
+                                       "OUT_OF_MEMORY"};
+    const std::map<std::string, std::set<std::string>> local{
+        {"cxlpool_get_info", {}},
+        {"cxlpool_lease_live", {}},
+        {"cxlpool_context_identity", {"INVALID_ARGUMENT", "TOO_LARGE", "OUT_OF_MEMORY"}},
+        {"cxlpool_span_digest", naming},
+        {"cxlpool_span_chain", naming},
+    };
+    std::map<std::string, std::set<std::string>> rest;
     for (const auto& [name, errors] : documented) {
-        rest.insert(name);
+        rest[name] = errors.special;
         EXPECT_FALSE(errors.common) << name;
-        EXPECT_TRUE(errors.special.empty()) << name;
     }
-    EXPECT_EQ(rest, (std::set<std::string>{"cxlpool_get_info", "cxlpool_lease_live"}));
+    EXPECT_EQ(rest, local);
 }
 
 TEST(Header, ExplainsTheCommonErrors) {

@@ -92,6 +92,7 @@ TEST_F(ExampleEngine, ProducesSharesLooksUpAndAttends) {
     expect({"attend", "--verify", "--bytes", "65536"}, 0, "verified bytes=65536\n");
     expect({"attend", "--bytes", "65535"}, 1, "the cell has 65536 bytes, not 65535");
     expect({"lookup", "--span-seed", "other"}, 0, "verdict=miss/absent\n");
+    expect({"lookup", "--span-seed", ""}, 2, "not a value for this option: ''");
     EXPECT_EQ(daemon.live_leases(), 0U);
 }
 
