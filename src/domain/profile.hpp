@@ -6,6 +6,7 @@
 // an unknown latency is no value, never 0.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -27,6 +28,9 @@ enum class Source : std::uint8_t {
     representative,
     unknown,
 };
+
+inline constexpr std::array kSources{Source::measured, Source::observed,       Source::firmware,
+                                     Source::declared, Source::representative, Source::unknown};
 
 std::string_view to_word(Source source) noexcept;
 Result<Source> parse_source(std::string_view word);
@@ -65,9 +69,12 @@ struct Profile {
     Known<ShareKind> share_kind;
     Known<std::uint32_t> hosts;
     Known<CrossHostCoherence> cross_host_coherence;
-    Known<std::uint32_t> memory_node;        // the node the bytes are on (dax target_node)
-    Known<std::uint32_t> cpu_affinity_node;  // the node the device hangs on (memdev numa_node)
-    bool may_shrink = false;                 // dynamic capacity
+    // What managed coherence costs, as bytes of cache lines a second. Nothing else needs them.
+    Known<std::uint64_t> cache_writeback_mbps;   // the sealing side writes its lines back
+    Known<std::uint64_t> cache_invalidate_mbps;  // an attending side drops its lines
+    Known<std::uint32_t> memory_node;            // the node the bytes are on (dax target_node)
+    Known<std::uint32_t> cpu_affinity_node;      // the node the device hangs on (memdev numa_node)
+    bool may_shrink = false;                     // dynamic capacity
 
     bool operator==(const Profile&) const = default;
 };

@@ -4,10 +4,12 @@
 #include <array>
 #include <charconv>
 #include <chrono>
-#include <limits>
+#include <type_traits>
 #include <utility>
 
 #include "base/json_reader.hpp"
+#include "base/units.hpp"
+#include "domain/profile_fields.hpp"
 #include "domain/words.hpp"
 
 namespace cxlpool {
@@ -16,9 +18,7 @@ namespace {
 using json::Value;
 
 // A profile names a few dozen figures; these bounds leave room for thousands of pools.
-constexpr json::Limits kLimits{1U << 20U, 8, 1U << 17U};
-constexpr std::size_t kMaxTextBytes = 256;  // label, host, detail: one line of a terminal
-constexpr std::size_t kMaxPoolNameBytes = 64;
+constexpr json::Limits kLimits{kProfileMaxBytes, 8, 1U << 17U};
 
 // "2025-03-01T12:00:00Z" and nothing else, from 1970 on.
 std::optional<Timestamp> parse_utc(std::string_view text) {
@@ -61,8 +61,97 @@ bool shows_safely(std::string_view text) {
 }
 
 bool is_pool_name(std::string_view name) {
-    return !name.empty() && name.size() <= kMaxPoolNameBytes &&
+    return !name.empty() && name.size() <= kProfileMaxPoolNameBytes &&
            std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
+}
+
+template <typename Int>
+std::string number_wanted(const ProfileField<Int>& field) {
+    return "a whole number of " + std::string(field.unit) + " from " + std::to_string(field.min) +
+           " to " + std::to_string(field.max);
+}
+
+std::string short_form(double number) {
+    std::array<char, 32> text{};
+    const auto [end, ec] = std::to_chars(text.data(), text.data() + text.size(), number);
+    return ec == std::errc() ? std::string(text.data(), end) : "a fraction";
+}
+
+// For who writes "2TiB": the number that it is.
+std::string as_bytes(std::string_view unit, std::string_view text) {
+    const Result<std::uint64_t> bytes =
+        unit == "bytes" ? parse_bytes(text) : Result<std::uint64_t>(Error{Errc::malformed, ""});
+    return bytes ? " and unit: " + std::to_string(*bytes) : " and unit";
+}
+
+// What somebody who writes another unit, or none, probably means. Longer stems come first.
+struct Stem {
+    std::string_view stem;
+    std::string_view key;
+};
+constexpr std::array kStems{
+    Stem{"cache_writeback", "cache_writeback_mbps"},
+    Stem{"writeback", "cache_writeback_mbps"},
+    Stem{"cache_invalidate", "cache_invalidate_mbps"},
+    Stem{"invalidate", "cache_invalidate_mbps"},
+    Stem{"read_latency", "read_latency_ns"},
+    Stem{"latency", "read_latency_ns"},
+    Stem{"read_bandwidth", "read_mbps"},
+    Stem{"read_bw", "read_mbps"},
+    Stem{"read_mb", "read_mbps"},
+    Stem{"read_gb", "read_mbps"},
+    Stem{"bandwidth", "read_mbps"},
+    Stem{"bw", "read_mbps"},
+    Stem{"capacity", "capacity_bytes"},
+    Stem{"size", "capacity_bytes"},
+    Stem{"host", "hosts"},
+    Stem{"share", "share_kind"},
+    Stem{"coheren", "cross_host_coherence"},
+    Stem{"cross_host", "cross_host_coherence"},
+};
+
+std::string_view field_meant_by(std::string_view key) {
+    for (const Stem& row : kStems) {
+        if (key.substr(0, row.stem.size()) == row.stem) {
+            return row.key;
+        }
+    }
+    return {};
+}
+
+// Bounds of what can have been measured. Below the latency it was a cache or the prefetcher that
+// answered; above the bandwidth the clock was too coarse for the run.
+struct Plausible {
+    Tier tier;
+    std::uint64_t min_latency_ns;
+    std::uint64_t max_mbps;
+};
+constexpr std::uint64_t kFastestLink = 10'000'000;
+constexpr std::uint64_t kFastestHbm = 100'000'000;
+constexpr std::array kPlausible{
+    Plausible{Tier::hbm, 20, kFastestHbm},           Plausible{Tier::dram, 20, kFastestLink},
+    Plausible{Tier::numa_far, 40, kFastestLink},     Plausible{Tier::cxl, 50, kFastestLink},
+    Plausible{Tier::remote_dram, 500, kFastestLink}, Plausible{Tier::disk, 1000, kFastestLink},
+    Plausible{Tier::remote, 1000, kFastestLink},
+};
+
+// Why a measured figure cannot be one; empty when it can.
+std::string implausible(Known<std::uint64_t> Profile::*field, std::uint64_t figure, Tier tier) {
+    const auto* const row =
+        std::find_if(kPlausible.begin(), kPlausible.end(),
+                     [tier](const Plausible& bounds) { return bounds.tier == tier; });
+    if (row == kPlausible.end()) {
+        return {};
+    }
+    if (field == &Profile::read_latency_ns && figure < row->min_latency_ns) {
+        return "below " + std::to_string(row->min_latency_ns) +
+               " ns a cache or the prefetcher was measured, not tier " + std::string(to_word(tier));
+    }
+    if (field == &Profile::read_mbps && figure > row->max_mbps) {
+        return "above " + std::to_string(row->max_mbps) +
+               " MB/s the run was too short for its clock, not tier " + std::string(to_word(tier));
+    }
+    return {};
 }
 
 class Reader {
@@ -72,13 +161,6 @@ class Reader {
     Result<ProfileFile> read_file(const Value& root);
 
   private:
-    using ReadField = Result<void> (Reader::*)(std::string_view key, const Value&, Profile&);
-    struct Field {
-        std::string_view key;
-        ReadField read;
-    };
-    static const std::array<Field, 9> kFields;
-
     Error fail(Errc code, const Value& at, std::string_view what) const {
         return json::error_at(code, name_, at, what);
     }
@@ -100,72 +182,30 @@ class Reader {
     Result<Profile> read_tier(std::string_view word, const Value& value);
     Result<Profile> read_pool(std::string_view pool, const Value& value);
     Result<void> read_fields(const Value& object, bool with_tier, Profile& out);
+    Error unknown_field(std::string_view key, const Value& at, bool with_tier) const;
 
     // The value of a field in either form, and its evidence.
     Result<const Value*> unwrap(std::string_view key, const Value& field, Evidence& evidence) const;
 
-    Result<std::uint64_t> read_number(std::string_view key, const Value& value, std::uint64_t min,
-                                      std::uint64_t max) const;
-    Result<void> read_value(std::string_view key, const Value& value,
+    // One overload a kind of field.
+    template <typename Int>
+    Result<void> read_value(const ProfileField<Int>& field, const Value& value,
+                            std::optional<Int>& out) const;
+    Result<void> read_value(const ProfileField<bool>& field, const Value& value,
                             std::optional<bool>& out) const;
-    template <typename Word>
-    Result<Word> parse_word(const Value& value, Result<Word> (*parse)(std::string_view)) const;
-    Result<void> read_value(std::string_view key, const Value& value,
+    Result<void> read_value(const ProfileField<ShareKind>& field, const Value& value,
                             std::optional<ShareKind>& out) const;
-    Result<void> read_value(std::string_view key, const Value& value,
+    Result<void> read_value(const ProfileField<CrossHostCoherence>& field, const Value& value,
                             std::optional<CrossHostCoherence>& out) const;
-    Result<void> read_value(std::string_view key, const Value& value,
-                            std::optional<std::uint32_t>& out) const;
 
-    // One field of the table. `member` is where it goes.
-    template <auto member>
-    Result<void> field(std::string_view key, const Value& value, Profile& out);
-    template <auto member, std::uint64_t min>
-    Result<void> number_field(std::string_view key, const Value& value, Profile& out);
+    template <typename Word>
+    Result<Word> parse_word(std::string_view key, const Value& value,
+                            Result<Word> (*parse)(std::string_view)) const;
+    template <typename T>
+    Result<void> read_known(const ProfileField<T>& field, const Value& value, Profile& out) const;
 
     std::string_view name_;
     Timestamp time_;
-};
-
-template <auto member>
-Result<void> Reader::field(std::string_view key, const Value& value, Profile& out) {
-    Evidence evidence;
-    const Result<const Value*> bare = unwrap(key, value, evidence);
-    if (!bare) {
-        return bare.error();
-    }
-    CXLPOOL_TRY(read_value(key, **bare, (out.*member).value));
-    (out.*member).evidence = std::move(evidence);
-    return {};
-}
-
-template <auto member, std::uint64_t min>
-Result<void> Reader::number_field(std::string_view key, const Value& value, Profile& out) {
-    Evidence evidence;
-    const Result<const Value*> bare = unwrap(key, value, evidence);
-    if (!bare) {
-        return bare.error();
-    }
-    const Result<std::uint64_t> number =
-        read_number(key, **bare, min, std::numeric_limits<std::uint64_t>::max());
-    if (!number) {
-        return number.error();
-    }
-    (out.*member).value = *number;
-    (out.*member).evidence = std::move(evidence);
-    return {};
-}
-
-const std::array<Reader::Field, 9> Reader::kFields{
-    Field{"read_latency_ns", &Reader::number_field<&Profile::read_latency_ns, 1>},
-    Field{"read_mbps", &Reader::number_field<&Profile::read_mbps, 1>},
-    Field{"capacity_bytes", &Reader::number_field<&Profile::capacity_bytes, 0>},
-    Field{"byte_addressable", &Reader::field<&Profile::byte_addressable>},
-    Field{"coherent_in_host", &Reader::field<&Profile::coherent_in_host>},
-    Field{"persistent", &Reader::field<&Profile::persistent>},
-    Field{"share_kind", &Reader::field<&Profile::share_kind>},
-    Field{"hosts", &Reader::field<&Profile::hosts>},
-    Field{"cross_host_coherence", &Reader::field<&Profile::cross_host_coherence>},
 };
 
 Result<void> Reader::require_object(std::string_view key, const Value& value) const {
@@ -179,10 +219,10 @@ Result<std::string> Reader::read_text(std::string_view key, const Value& value) 
     if (!value.is(Value::Kind::string)) {
         return wrong_type(key, value, "a string");
     }
-    if (value.string.size() > kMaxTextBytes || !shows_safely(value.string)) {
+    if (value.string.size() > kProfileMaxTextBytes || !shows_safely(value.string)) {
         return fail(Errc::invalid_argument, value,
                     std::string(key) + " is " + words::quoted(value.string) + ": at most " +
-                        std::to_string(kMaxTextBytes) + " bytes without control characters");
+                        std::to_string(kProfileMaxTextBytes) + " bytes without control characters");
     }
     return value.string;
 }
@@ -199,55 +239,56 @@ Result<Timestamp> Reader::read_time(std::string_view key, const Value& value) co
                     ": write UTC to the second, as in 2025-03-01T12:00:00Z");
 }
 
-Result<std::uint64_t> Reader::read_number(std::string_view key, const Value& value,
-                                          std::uint64_t min, std::uint64_t max) const {
-    const std::string range =
-        "a whole number from " + std::to_string(min) + " to " + std::to_string(max);
+template <typename Int>
+Result<void> Reader::read_value(const ProfileField<Int>& field, const Value& value,
+                                std::optional<Int>& out) const {
+    const std::string wanted = number_wanted(field);
     switch (value.kind) {
         case Value::Kind::unsigned_number:
-            if (value.unsigned_number < min || value.unsigned_number > max) {
+            if (value.unsigned_number < field.min || value.unsigned_number > field.max) {
                 const std::string leave_out =
                     value.unsigned_number == 0 ? "; leave the field out when it is not known" : "";
                 return fail(Errc::invalid_argument, value,
-                            std::string(key) + " is " + std::to_string(value.unsigned_number) +
-                                ": " + range + " is wanted" + leave_out);
+                            std::string(field.key) + " is " +
+                                std::to_string(value.unsigned_number) + ": " + wanted +
+                                " is wanted" + leave_out);
             }
-            return value.unsigned_number;
+            out = static_cast<Int>(value.unsigned_number);
+            return {};
         case Value::Kind::negative_number:
             return fail(Errc::invalid_argument, value,
-                        std::string(key) + " is " + std::to_string(value.negative_number) + ": " +
-                            range + " is wanted");
+                        std::string(field.key) + " is " + std::to_string(value.negative_number) +
+                            ": " + wanted + " is wanted");
         case Value::Kind::real_number:
             return fail(Errc::invalid_argument, value,
-                        std::string(key) + " is written as a fraction or with an exponent: " +
-                            range + " is wanted");
+                        std::string(field.key) + " is " + short_form(value.real_number) +
+                            ", written as a fraction or with an exponent: " + wanted +
+                            " is wanted");
+        case Value::Kind::string:
+            return fail(Errc::malformed, value,
+                        std::string(field.key) + " is the string " + words::quoted(value.string) +
+                            ": " + wanted + " is wanted, without quotes" +
+                            as_bytes(field.unit, value.string));
         default:
-            return wrong_type(key, value, range);
+            return wrong_type(field.key, value, wanted);
     }
 }
 
-Result<void> Reader::read_value(std::string_view key, const Value& value,
+Result<void> Reader::read_value(const ProfileField<bool>& field, const Value& value,
                                 std::optional<bool>& out) const {
     if (!value.is(Value::Kind::boolean)) {
-        return wrong_type(key, value, "true or false");
+        return wrong_type(field.key, value, "true or false");
     }
     out = value.boolean;
     return {};
 }
 
-Result<void> Reader::read_value(std::string_view key, const Value& value,
-                                std::optional<std::uint32_t>& out) const {
-    const Result<std::uint64_t> number =
-        read_number(key, value, 1, std::numeric_limits<std::uint32_t>::max());
-    if (!number) {
-        return number.error();
-    }
-    out = static_cast<std::uint32_t>(*number);
-    return {};
-}
-
 template <typename Word>
-Result<Word> Reader::parse_word(const Value& value, Result<Word> (*parse)(std::string_view)) const {
+Result<Word> Reader::parse_word(std::string_view key, const Value& value,
+                                Result<Word> (*parse)(std::string_view)) const {
+    if (!value.is(Value::Kind::string)) {
+        return wrong_type(key, value, "a word");
+    }
     Result<Word> word = parse(value.string);
     if (!word) {
         return fail(word.error().code(), value, word.error().message());
@@ -255,12 +296,9 @@ Result<Word> Reader::parse_word(const Value& value, Result<Word> (*parse)(std::s
     return word;
 }
 
-Result<void> Reader::read_value(std::string_view key, const Value& value,
+Result<void> Reader::read_value(const ProfileField<ShareKind>& field, const Value& value,
                                 std::optional<ShareKind>& out) const {
-    if (!value.is(Value::Kind::string)) {
-        return wrong_type(key, value, "a word");
-    }
-    const Result<ShareKind> word = parse_word(value, parse_share_kind);
+    const Result<ShareKind> word = parse_word(field.key, value, parse_share_kind);
     if (!word) {
         return word.error();
     }
@@ -268,16 +306,36 @@ Result<void> Reader::read_value(std::string_view key, const Value& value,
     return {};
 }
 
-Result<void> Reader::read_value(std::string_view key, const Value& value,
+Result<void> Reader::read_value(const ProfileField<CrossHostCoherence>& field, const Value& value,
                                 std::optional<CrossHostCoherence>& out) const {
-    if (!value.is(Value::Kind::string)) {
-        return wrong_type(key, value, "a word");
-    }
-    const Result<CrossHostCoherence> word = parse_word(value, parse_cross_host_coherence);
+    const Result<CrossHostCoherence> word =
+        parse_word(field.key, value, parse_cross_host_coherence);
     if (!word) {
         return word.error();
     }
     out = *word;
+    return {};
+}
+
+template <typename T>
+Result<void> Reader::read_known(const ProfileField<T>& field, const Value& value,
+                                Profile& out) const {
+    Known<T>& known = out.*field.known;
+    const Result<const Value*> bare = unwrap(field.key, value, known.evidence);
+    if (!bare) {
+        return bare.error();
+    }
+    CXLPOOL_TRY(read_value(field, **bare, known.value));
+    if constexpr (std::is_same_v<T, std::uint64_t>) {
+        if (known.evidence.source == Source::measured) {
+            const std::string why = implausible(field.known, *known.value, out.tier);
+            if (!why.empty()) {
+                return fail(Errc::invalid_argument, **bare,
+                            std::string(field.key) + " is " + std::to_string(*known.value) +
+                                ", measured: " + why);
+            }
+        }
+    }
     return {};
 }
 
@@ -302,10 +360,7 @@ Result<const Value*> Reader::unwrap(std::string_view key, const Value& field,
             continue;
         }
         if (member.key == "source") {
-            if (!member.value.is(Value::Kind::string)) {
-                return wrong_type("source", member.value, "a word");
-            }
-            const Result<Source> source = parse_word(member.value, parse_source);
+            const Result<Source> source = parse_word("source", member.value, parse_source);
             if (!source) {
                 return source.error();
             }
@@ -339,18 +394,36 @@ Result<void> Reader::read_fields(const Value& object, bool with_tier, Profile& o
         if (with_tier && member.key == "tier") {
             continue;
         }
-        const auto known = std::find_if(kFields.begin(), kFields.end(),
-                                        [&member](const Field& f) { return f.key == member.key; });
-        if (known == kFields.end()) {
-            std::string list = with_tier ? "tier" : "";
-            for (const Field& f : kFields) {
-                list.append(list.empty() ? "" : " ").append(f.key);
+        bool known = false;
+        Result<void> result;
+        for_each_profile_field([&](const auto& field) {
+            if (field.key == member.key) {
+                known = true;
+                result = read_known(field, member.value, out);
             }
-            return unknown_key(member.key, member.value, list);
+        });
+        if (!known) {
+            return unknown_field(member.key, member.value, with_tier);
         }
-        CXLPOOL_TRY((this->*known->read)(known->key, member.value, out));
+        CXLPOOL_TRY(std::move(result));
     }
     return {};
+}
+
+Error Reader::unknown_field(std::string_view key, const Value& at, bool with_tier) const {
+    std::string known = with_tier ? "tier" : "";
+    std::string hint;
+    const std::string_view meant = field_meant_by(key);
+    for_each_profile_field([&](const auto& field) {
+        known.append(known.empty() ? "" : " ").append(field.key);
+        if (field.key == meant) {
+            hint = ": write " + std::string(meant) +
+                   (field.unit.empty() ? "" : ", in " + std::string(field.unit));
+        }
+    });
+    return fail(Errc::unknown_word, at,
+                "unknown key " + words::quoted(key) + hint + (hint.empty() ? ": " : "; ") +
+                    "known are " + known);
 }
 
 Result<Profile> Reader::read_tier(std::string_view word, const Value& value) {
@@ -370,7 +443,7 @@ Result<Profile> Reader::read_pool(std::string_view pool, const Value& value) {
     if (!is_pool_name(pool)) {
         return fail(Errc::invalid_argument, value,
                     "pool name " + words::quoted(pool) + ": 1 to " +
-                        std::to_string(kMaxPoolNameBytes) +
+                        std::to_string(kProfileMaxPoolNameBytes) +
                         " printable ASCII characters without blanks are wanted");
     }
     if (parse_tier(pool)) {
@@ -383,10 +456,7 @@ Result<Profile> Reader::read_pool(std::string_view pool, const Value& value) {
     if (tier == nullptr) {
         return fail(Errc::malformed, value, "pool " + words::quoted(pool) + " has no \"tier\"");
     }
-    if (!tier->is(Value::Kind::string)) {
-        return wrong_type("tier", *tier, "a word");
-    }
-    const Result<Tier> parsed = parse_word(*tier, parse_tier);
+    const Result<Tier> parsed = parse_word("tier", *tier, parse_tier);
     if (!parsed) {
         return parsed.error();
     }
@@ -465,24 +535,13 @@ Result<ProfileFile> Reader::read_file(const Value& root) {
     return out;
 }
 
-template <typename T>
-void lay_over(Known<T>& field, const Known<T>& named) {
-    if (named.value) {
-        field = named;
-    }
-}
-
 void lay_over(Profile& profile, const Profile& named) {
     profile.tier = named.tier;
-    lay_over(profile.read_latency_ns, named.read_latency_ns);
-    lay_over(profile.read_mbps, named.read_mbps);
-    lay_over(profile.capacity_bytes, named.capacity_bytes);
-    lay_over(profile.byte_addressable, named.byte_addressable);
-    lay_over(profile.coherent_in_host, named.coherent_in_host);
-    lay_over(profile.persistent, named.persistent);
-    lay_over(profile.share_kind, named.share_kind);
-    lay_over(profile.hosts, named.hosts);
-    lay_over(profile.cross_host_coherence, named.cross_host_coherence);
+    for_each_profile_field([&](const auto& field) {
+        if ((named.*field.known).value) {
+            profile.*field.known = named.*field.known;
+        }
+    });
 }
 
 void lay_over(std::vector<Profile>& base, const std::vector<Profile>& named) {

@@ -11,14 +11,13 @@
 //                      "read_mbps": {"value": 31000, "source": "measured", "detail": "run 12"}}},
 //    "pools": {"cxl0": {"tier": "cxl", "capacity_bytes": 137438953472}}}
 //
-// label, host, time, tiers and pools may be left out. Fields of a tier or pool: read_latency_ns,
-// read_mbps (both above 0), capacity_bytes (0 is unbounded), hosts (1 or more), byte_addressable,
-// coherent_in_host, persistent (true, false), share_kind, cross_host_coherence (words). What is
-// unknown is left out. A bare value is `declared`, and its detail is "FILE:LINE:COLUMN"; the
-// object form may name source, detail and time itself. A pool names its tier. A time is UTC, to
-// the second; that of the file stands for fields without one of their own.
+// label, host, time, tiers and pools may be left out. The fields of a tier or pool are those of
+// profile_fields.hpp. What is unknown is left out. A bare value is `declared`, and its detail is
+// "FILE:LINE:COLUMN"; the object form may name source, detail and time itself. A pool names its
+// tier. A time is UTC, to the second; that of the file stands for fields without one of their own.
 #pragma once
 
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -31,6 +30,9 @@
 namespace cxlpool {
 
 inline constexpr std::string_view kProfileSchema = "cxlpool-profile/1";
+inline constexpr std::size_t kProfileMaxBytes = 1U << 20U;
+inline constexpr std::size_t kProfileMaxTextBytes = 256;  // label, host, detail: one line
+inline constexpr std::size_t kProfileMaxPoolNameBytes = 64;
 
 struct ProfileFile {
     std::string label;  // empty: not given
@@ -44,8 +46,9 @@ struct ProfileFile {
 // `name` is the file's name in messages and evidence. Errors, each "NAME:LINE:COLUMN: what":
 // malformed (not JSON, a key twice, a wrong type, no schema, a pool without its tier, not a time),
 // unsupported_version (another schema), unknown_word (key, tier, share kind, coherence, source),
-// invalid_argument (not a whole number, zero where that is no figure, out of range, a text or pool
-// name that cannot stand in output), too_large (over 1 MiB).
+// invalid_argument (not a whole number, zero where that is no figure, out of range, a measured
+// figure that nothing can have measured, a text or pool name that cannot stand in output),
+// too_large (over 1 MiB).
 Result<ProfileFile> parse_profile_file(std::string_view name, std::string_view text);
 
 // Lays the file over `base`. Entries are matched by the profile's name; one that `base` lacks is

@@ -33,6 +33,11 @@ enum class CrossHostCoherence : std::uint8_t {
                // first read
 };
 
+inline constexpr std::array kShareKinds{ShareKind::none, ShareKind::mmap, ShareKind::cxl_hdm,
+                                        ShareKind::rdma, ShareKind::dmabuf};
+inline constexpr std::array kCrossHostCoherences{
+    CrossHostCoherence::none, CrossHostCoherence::hardware, CrossHostCoherence::managed};
+
 std::string_view to_word(Tier tier) noexcept;
 std::string_view to_word(ShareKind kind) noexcept;
 std::string_view to_word(CrossHostCoherence coherence) noexcept;

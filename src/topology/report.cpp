@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "domain/profile_fields.hpp"
 #include "topology/lookup.hpp"
 #include "topology/window.hpp"
 
@@ -152,22 +153,15 @@ Json known_json(const Known<T>& known) {
 }
 
 Json profile_json(const Profile& profile) {
-    return Json{{"name", profile.name},
-                {"tier", word(to_word(profile.tier))},
-                {"read_latency_ns", known_json(profile.read_latency_ns)},
-                {"read_mbps", known_json(profile.read_mbps)},
-                {"capacity_bytes", known_json(profile.capacity_bytes)},
-                {"byte_addressable", known_json(profile.byte_addressable)},
-                {"coherent_in_host", known_json(profile.coherent_in_host)},
-                {"persistent", known_json(profile.persistent)},
-                {"share_kind", known_json(profile.share_kind)},
-                {"hosts", known_json(profile.hosts)},
-                {"cross_host_coherence", known_json(profile.cross_host_coherence)},
-                {"memory_node", known_json(profile.memory_node)},
-                {"cpu_affinity_node", known_json(profile.cpu_affinity_node)},
-                {"may_shrink", profile.may_shrink},
-                {"reachable", reachable(profile)},
-                {"fabric_shareable", fabric_shareable(profile)}};
+    Json out{{"name", profile.name}, {"tier", word(to_word(profile.tier))}};
+    for_each_profile_field(
+        [&](const auto& field) { out[std::string(field.key)] = known_json(profile.*field.known); });
+    out["memory_node"] = known_json(profile.memory_node);
+    out["cpu_affinity_node"] = known_json(profile.cpu_affinity_node);
+    out["may_shrink"] = profile.may_shrink;
+    out["reachable"] = reachable(profile);
+    out["fabric_shareable"] = fabric_shareable(profile);
+    return out;
 }
 
 }  // namespace

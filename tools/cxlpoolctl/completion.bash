@@ -16,6 +16,11 @@ _cxlpoolctl() {
         mapfile -t COMPREPLY < <(compgen -W 'fleet --help' -- "$cur")
         return
         ;;
+    2:profile)
+        mapfile -t COMPREPLY < <(compgen -W "check $("$1" profile --help 2>/dev/null |
+            sed -n 's/^  \(--[a-z-]*\).*/\1/p')" -- "$cur")
+        return
+        ;;
     2:cell)
         mapfile -t COMPREPLY < <(compgen -W 'list trust taint poison --help' -- "$cur")
         return
@@ -23,6 +28,7 @@ _cxlpoolctl() {
     esac
     case $verb in
     plan | cell) options=2 ;;
+    profile) [[ ${words[2]:-} != check ]] || options=2 ;;
     esac
 
     case $prev in
@@ -46,7 +52,7 @@ _cxlpoolctl() {
             "$("$1" "${words[@]:1:options}" --help 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p')" \
             -- "$cur")
     else
-        # --from takes several files.
+        # --from and profile check take several files.
         _filedir
     fi
 } &&

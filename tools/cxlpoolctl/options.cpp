@@ -75,6 +75,11 @@ OptionSet& OptionSet::values(std::string name, std::string placeholder, std::str
     return *this;
 }
 
+OptionSet& OptionSet::operands() {
+    takes_operands_ = true;
+    return *this;
+}
+
 const OptionSet::Option* OptionSet::find(std::string_view name) const {
     for (const Option& option : options_) {
         if (option.name == name) {
@@ -124,6 +129,10 @@ Result<void> OptionSet::take(const po::option& given, OptionValues& out) const {
     const std::string word =
         given.original_tokens.empty() ? given.string_key : given.original_tokens.front();
     const bool dashed = word.size() > 1 && word.front() == '-';
+    if (!dashed && takes_operands_) {
+        out.operands_.push_back(word);
+        return {};
+    }
     if (!dashed) {
         return Error{Errc::invalid_argument, "unexpected argument '" + word + "'"};
     }

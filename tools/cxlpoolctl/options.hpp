@@ -38,9 +38,13 @@ class OptionValues {
     // A number of bytes with an optional unit. Error: invalid_argument, naming it.
     Result<std::optional<std::uint64_t>> bytes(const std::string& name) const;
 
+    // The words that are no options, in order.
+    const std::vector<std::string>& operands() const noexcept { return operands_; }
+
   private:
     friend class OptionSet;
     std::map<std::string, std::vector<std::string>> values_;
+    std::vector<std::string> operands_;
 };
 
 class OptionSet {
@@ -53,6 +57,8 @@ class OptionSet {
     // May be given several times. With `many_words`, one option takes several words.
     OptionSet& values(std::string name, std::string placeholder, std::string help,
                       bool many_words = false);
+    // Words that are no options, such as file names; without this they are refused.
+    OptionSet& operands();
 
     bool asks_for_help(std::span<const std::string> arguments) const;
     std::string help() const;
@@ -77,6 +83,7 @@ class OptionSet {
     std::string synopsis_;
     std::string about_;
     std::vector<Option> options_;
+    bool takes_operands_ = false;
 };
 
 // One line for each option of `options` that is not in `given`: "--tenants, --tokens"; empty when

@@ -1,12 +1,12 @@
 #include "cxlpoolctl/output.hpp"
 
 #include <algorithm>
-#include <array>
 #include <ostream>
 
 #include "base/units.hpp"
 #include "cxlpoolctl/json_view.hpp"
 #include "cxlpoolctl/table.hpp"
+#include "domain/profile_fields.hpp"
 
 namespace cxlpool::ctl {
 namespace {
@@ -104,12 +104,6 @@ void print_pools(std::ostream& out, const json::Value& topology, const json::Val
     print_section(out, "Pools: what a daemon can map and share", table);
 }
 
-struct ProfileField {
-    std::string_view key;
-    std::string_view label;
-    std::string (*text)(const json::Value&, std::string_view);
-};
-
 std::string plain_text(const json::Value& value, std::string_view key) {
     return text_of(value, key);
 }
@@ -124,23 +118,29 @@ std::string capacity_text(const json::Value& value, std::string_view key) {
                                                                     : bytes_text(value, key);
 }
 
-constexpr std::array kProfileFields{
-    ProfileField{"read_latency_ns", "read latency", ns_text},
-    ProfileField{"read_mbps", "read bandwidth", mbps_text},
-    ProfileField{"capacity_bytes", "capacity", capacity_text},
-    ProfileField{"byte_addressable", "byte-addressable", plain_text},
-    ProfileField{"coherent_in_host", "coherent in the host", plain_text},
-    ProfileField{"persistent", "persistent", plain_text},
-    ProfileField{"share_kind", "share kind", plain_text},
-    ProfileField{"hosts", "hosts", plain_text},
-    ProfileField{"cross_host_coherence", "coherent across hosts", plain_text},
-    ProfileField{"memory_node", "memory node", plain_text},
-    ProfileField{"cpu_affinity_node", "cpu node", plain_text},
-};
+using FormatValue = std::string (*)(const json::Value&, std::string_view);
 
-std::string value_text(const json::Value& profile, const ProfileField& field) {
-    const json::Value* known = member(profile, field.key);
-    return known == nullptr ? "-" : field.text(*known, "value");
+FormatValue format_for(std::string_view unit) {
+    if (unit == "nanoseconds") {
+        return ns_text;
+    }
+    if (unit == profile_fields::kMbps) {
+        return mbps_text;
+    }
+    return unit == "bytes" ? capacity_text : plain_text;
+}
+
+std::string value_text(const json::Value& profile, std::string_view key, FormatValue format) {
+    const json::Value* known = member(profile, key);
+    return known == nullptr ? "-" : format(*known, "value");
+}
+
+void add_field_row(Table& table, const json::Value& profile, std::string_view key,
+                   std::string_view label, FormatValue format) {
+    const json::Value* known = member(profile, key);
+    table.add({std::string(label), value_text(profile, key, format),
+               known == nullptr ? "unknown" : text_of(*known, "source"),
+               known == nullptr ? "-" : text_of(*known, "detail")});
 }
 
 void print_tiers(std::ostream& out, const json::Value& topology, const json::Value& profiles) {
@@ -152,9 +152,9 @@ void print_tiers(std::ostream& out, const json::Value& topology, const json::Val
     for (const json::Value& profile : items_of(profiles, "profiles")) {
         if (find_named(items_of(topology, "pools"), text_of(profile, "name")) == nullptr) {
             table.add({text_of(profile, "name"), text_of(profile, "tier"),
-                       value_text(profile, kProfileFields[2]),
-                       value_text(profile, kProfileFields[0]),
-                       value_text(profile, kProfileFields[1])});
+                       value_text(profile, "capacity_bytes", capacity_text),
+                       value_text(profile, "read_latency_ns", ns_text),
+                       value_text(profile, "read_mbps", mbps_text)});
         }
     }
     print_section(out, "Memory tiers of this host's NUMA nodes", table);
@@ -223,16 +223,29 @@ void print_profiles(std::ostream& out, const json::Value& profiles) {
         out << printable(text_of(profile, "name")) << " (tier "
             << printable(text_of(profile, "tier")) << ")\n";
         Table table({{"FIELD"}, {"VALUE"}, {"SOURCE"}, {"DETAIL"}});
-        for (const ProfileField& field : kProfileFields) {
-            const json::Value* known = member(profile, field.key);
-            table.add({std::string(field.label), value_text(profile, field),
-                       known == nullptr ? "unknown" : text_of(*known, "source"),
-                       known == nullptr ? "-" : text_of(*known, "detail")});
-        }
+        for_each_profile_field([&](const auto& field) {
+            add_field_row(table, profile, field.key, field.label, format_for(field.unit));
+        });
+        add_field_row(table, profile, "memory_node", "memory node", plain_text);
+        add_field_row(table, profile, "cpu_affinity_node", "cpu node", plain_text);
         table.print(out);
         if (text_of(profile, "may_shrink") == "yes") {
             out << "  The capacity may shrink: it is dynamic.\n";
         }
+    }
+}
+
+void print_named_fields(std::ostream& out, const json::Value& profile) {
+    Table table({{"FIELD"}, {"VALUE"}, {"SOURCE"}, {"DETAIL"}});
+    for_each_profile_field([&](const auto& field) {
+        if (value_text(profile, field.key, plain_text) != "-") {
+            add_field_row(table, profile, field.key, field.label, format_for(field.unit));
+        }
+    });
+    if (table.empty()) {
+        out << "  names no field\n";
+    } else {
+        table.print(out);
     }
 }
 

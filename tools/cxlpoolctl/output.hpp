@@ -9,10 +9,12 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/json_reader.hpp"
 #include "base/result.hpp"
 #include "domain/fleet_plan.hpp"
+#include "domain/profile_file.hpp"
 
 namespace cxlpool::ctl {
 
@@ -23,8 +25,20 @@ void print_json(std::ostream& out, std::string_view document);
 // of pools and the NUMA tiers come from the profiles.
 void print_topology(std::ostream& out, const json::Value& topology, const json::Value& profiles);
 void print_profiles(std::ostream& out, const json::Value& profiles);
+// The rows of one profile that have a value.
+void print_named_fields(std::ostream& out, const json::Value& profile);
 // True when the document holds a finding of severity warning or error.
 bool has_serious_finding(const json::Value& topology);
+
+// What `profile check` found out about one file.
+struct CheckedProfileFile {
+    std::string name;  // as in messages
+    Result<ProfileFile> file;
+};
+// {"files":[{"file","good","label","host","time_ns","tiers","pools"} or {"file","good","error"}]}
+std::string checked_files_json(const std::vector<CheckedProfileFile>& files);
+// One good file: what it names, each field with its evidence.
+void print_checked_file(std::ostream& out, const CheckedProfileFile& checked);
 
 struct FleetPlanView {
     FleetPlanInput input;

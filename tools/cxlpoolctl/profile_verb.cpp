@@ -6,6 +6,7 @@
 #include "cxlpoolctl/output.hpp"
 #include "cxlpoolctl/source.hpp"
 #include "cxlpoolctl/verb.hpp"
+#include "domain/profile_schema.hpp"
 #include "topology/report.hpp"
 
 namespace cxlpool::ctl {
@@ -22,6 +23,7 @@ OptionSet options() {
               "lay this profile file over what was found: a figure that it gives stands\n"
               "instead of the one found, with the file as its evidence")
         .flag("daemon", "ask the running daemon for its pools' profiles")
+        .flag("schema", "print the JSON Schema of profile files, and nothing else")
         .flag("json", "JSON instead of tables");
     add_socket_option(set);
     return set;
@@ -49,6 +51,17 @@ int run_profile(std::span<const std::string> arguments, Streams& streams) {
         read_options(set, kVerb, arguments, streams, exit_status);
     if (!values) {
         return exit_status;
+    }
+    if (values->has("schema")) {
+        for (const char* other : {"from", "with", "daemon", "socket"}) {
+            if (values->has(other)) {
+                return fail_usage(
+                    streams, kVerb,
+                    std::string("--schema shows no profile: it goes without --") + other);
+            }
+        }
+        print_json(streams.out, profile_file_schema());
+        return kExitOk;
     }
     if (values->has("daemon")) {
         if (values->has("from") || values->has("with")) {

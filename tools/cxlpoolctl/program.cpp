@@ -14,6 +14,7 @@ constexpr std::array kVerbs{
     Verb{"topology", "what memory is there, what is usable, and what to do about the rest",
          run_topology},
     Verb{"profile", "what each tier and pool is worth, and how each figure is known", run_profile},
+    Verb{"profile check", "is this a profile file, and what does it say", run_profile_check},
     Verb{"plan fleet", "what a prefix that a whole fleet wants costs", run_plan_fleet},
     Verb{"status", "the running daemon: pools, tenants, connections", run_status},
     Verb{"verdict", "may this tenant attend this span, and if not, why", run_verdict},
@@ -152,16 +153,16 @@ int run_program(std::span<const std::string> arguments, Streams& streams) {
                           "unknown option '" + first + "'" + did_you_mean(first, kOptions) +
                               "; a verb comes first");
     }
+    if (arguments.size() > 1) {
+        if (const Verb* verb = find_verb(first + ' ' + arguments[1])) {
+            return verb->run(arguments.subspan(2), streams);
+        }
+    }
     if (const Verb* verb = find_verb(first)) {
         return verb->run(arguments.subspan(1), streams);
     }
     if (verbs_in_group(first).empty()) {
         return refuse_verb(streams, first);
-    }
-    if (arguments.size() > 1) {
-        if (const Verb* verb = find_verb(first + ' ' + arguments[1])) {
-            return verb->run(arguments.subspan(2), streams);
-        }
     }
     return run_group(first, arguments.subspan(1), streams);
 }

@@ -44,13 +44,16 @@ std::vector<Profile> profiles_of(const Assessment& assessment) {
     return profiles;
 }
 
+std::string profile_file_name(const std::string& path) {
+    return path == "-" ? "standard input" : path;
+}
+
 Result<ProfileFile> read_profile_file(const std::string& path, Streams& streams) {
-    constexpr std::size_t kMaxBytes = 1U << 20U;  // what parse_profile_file takes
-    const Result<std::string> text = read_file(path, streams.in, kMaxBytes);
+    const Result<std::string> text = read_file(path, streams.in, kProfileMaxBytes);
     if (!text) {
         return text.error();
     }
-    return parse_profile_file(path == "-" ? "standard input" : path, *text);
+    return parse_profile_file(profile_file_name(path), *text);
 }
 
 Result<json::Value> parse_document(std::string_view name, std::string_view text) {

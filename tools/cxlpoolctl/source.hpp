@@ -25,6 +25,9 @@ Result<TopologySource> read_source(const OptionValues& values, Streams& streams,
 // The tiers of the host and then the pools, as `cxlpoolctl profile` lists them.
 std::vector<Profile> profiles_of(const Assessment& assessment);
 
+// What the file is called in messages: its path, or "standard input".
+std::string profile_file_name(const std::string& path);
+
 // A profile file that the user names. Errors: io, those of parse_profile_file.
 Result<ProfileFile> read_profile_file(const std::string& path, Streams& streams);
 

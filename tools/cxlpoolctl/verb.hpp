@@ -37,6 +37,7 @@ std::span<const Verb> verbs() noexcept;
 
 int run_topology(std::span<const std::string> arguments, Streams& streams);
 int run_profile(std::span<const std::string> arguments, Streams& streams);
+int run_profile_check(std::span<const std::string> arguments, Streams& streams);
 int run_plan_fleet(std::span<const std::string> arguments, Streams& streams);
 int run_status(std::span<const std::string> arguments, Streams& streams);
 int run_verdict(std::span<const std::string> arguments, Streams& streams);

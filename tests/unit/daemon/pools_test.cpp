@@ -91,6 +91,30 @@ TEST(PlanPools, DeclaredHostsCarryTheirLine) {
     EXPECT_THAT((*plans)[0].profile.hosts.evidence.detail, HasSubstr("f.toml:7"));
 }
 
+// A declaration alone proves nothing, and an unproven right must not come to be: the daemon does
+// not start, whatever else the configuration says. It reads no profile file at all.
+TEST(PlanPools, DeclaredHardwareCoherenceStopsTheStart) {
+    PoolConfig pool = dax_pool();
+    pool.hosts = 8;
+    pool.coherence = CrossHostCoherence::hardware;
+    const auto refused = plan({pool});
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code(), Errc::invalid_argument);
+    EXPECT_THAT(refused.error().message(), HasSubstr("f.toml:7: pool 'cxl0'"));
+    EXPECT_THAT(refused.error().message(), HasSubstr("needs a passed proof run"));
+
+    pool.coherence = CrossHostCoherence::managed;
+    const auto managed = plan({pool});
+    ASSERT_TRUE(managed) << managed.error().message();
+    EXPECT_EQ((*managed)[0].profile.cross_host_coherence.evidence.source, Source::declared);
+    EXPECT_TRUE(fabric_shareable((*managed)[0].profile));
+
+    pool.coherence.reset();
+    const auto silent = plan({pool});
+    ASSERT_TRUE(silent) << silent.error().message();
+    EXPECT_FALSE(fabric_shareable((*silent)[0].profile));
+}
+
 TEST(PlanPools, MultiRefusesACooperativePoolByNameAndLine) {
     PoolConfig pool = dax_pool();
     pool.allow_cooperative = false;

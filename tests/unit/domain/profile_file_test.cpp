@@ -1,8 +1,12 @@
 #include "domain/profile_file.hpp"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+
+#include "domain/fleet_plan.hpp"
+#include "domain/profile_fields.hpp"
 
 namespace cxlpool {
 namespace {
@@ -122,25 +126,91 @@ TEST(ProfileFile, MergesFieldByField) {
     }
 }
 
+// A value for each field of the table that differs from what the cxl tier has on paper.
+std::string another_value(const ProfileField<std::uint64_t>&) {
+    return "70";
+}
+std::string another_value(const ProfileField<std::uint32_t>&) {
+    return "7";
+}
+std::string another_value(const ProfileField<ShareKind>&) {
+    return "\"rdma\"";
+}
+std::string another_value(const ProfileField<CrossHostCoherence>&) {
+    return "\"managed\"";
+}
+std::string another_value(const ProfileField<bool>& field) {
+    return representative_profile(Tier::cxl).*field.known == Known<bool>() ||
+                   *(representative_profile(Tier::cxl).*field.known).value
+               ? "false"
+               : "true";
+}
+
+int declared_fields(const Profile& profile) {
+    int declared = 0;
+    for_each_profile_field([&](const auto& field) {
+        declared += (profile.*field.known).evidence.source == Source::declared ? 1 : 0;
+    });
+    return declared;
+}
+
 TEST(ProfileFile, MergeCoversEachFieldAlone) {
-    for (const char* field :
-         {R"("read_latency_ns": 7)", R"("read_mbps": 7)", R"("capacity_bytes": 7)",
-          R"("byte_addressable": false)", R"("coherent_in_host": false)", R"("persistent": true)",
-          R"("share_kind": "rdma")", R"("hosts": 7)", R"("cross_host_coherence": "managed")"}) {
-        const ProfileFile file = must(with_cxl(field));
-        const std::vector<Profile> merged = merge({representative_profile(Tier::cxl)}, file);
+    const Profile base = representative_profile(Tier::cxl);
+    for_each_profile_field([&](const auto& named_field) {
+        const std::string text =
+            "\"" + std::string(named_field.key) + "\": " + another_value(named_field);
+        const std::vector<Profile> merged = merge({base}, must(with_cxl(text)));
         ASSERT_EQ(merged.size(), 1U);
-        EXPECT_FALSE(merged[0] == representative_profile(Tier::cxl)) << field;
-        int declared = 0;
-        const Profile& p = merged[0];
-        for (const Evidence* e :
-             {&p.read_latency_ns.evidence, &p.read_mbps.evidence, &p.capacity_bytes.evidence,
-              &p.byte_addressable.evidence, &p.coherent_in_host.evidence, &p.persistent.evidence,
-              &p.share_kind.evidence, &p.hosts.evidence, &p.cross_host_coherence.evidence}) {
-            declared += e->source == Source::declared ? 1 : 0;
-        }
-        EXPECT_EQ(declared, 1) << field;
-    }
+        EXPECT_NE(merged[0].*named_field.known, base.*named_field.known) << text;
+        EXPECT_EQ(declared_fields(merged[0]), 1) << text;
+        // Everything else keeps its value and its evidence.
+        Profile rest = merged[0];
+        rest.*named_field.known = base.*named_field.known;
+        EXPECT_EQ(rest, base) << text;
+    });
+}
+
+TEST(ProfileFile, ReferenceFileChangesOnlyTheCostsOfTheReferencePlan) {
+    FleetPlanInput input;
+    input.tenants = 8;
+    input.tokens = 4000;
+    input.bytes = 64ULL << 20U;
+    input.recompute_ns_per_token = 2'000'000;
+    const ProfileFile file = must(with_cxl(
+        R"("read_latency_ns": 596, "read_mbps": 60000, "capacity_bytes": 2199023255552,
+           "hosts": 8, "cross_host_coherence": "hardware")"));
+    const auto before = plan_fleet(input, representative_profile(Tier::cxl));
+    const auto after = plan_fleet(input, named(merge(planning_tiers(), file), "cxl"));
+    ASSERT_TRUE(before && after);
+    EXPECT_EQ(after->holds, Regime::coherent);
+    EXPECT_EQ(after->advice, FleetAdvice::reuse);
+    EXPECT_EQ(after->attending_hosts, 8U);
+    EXPECT_EQ(after->coherent.prefill_tokens, 4000U);
+    EXPECT_EQ(after->coherent.resident_bytes, 67108864U);
+    EXPECT_EQ(after->coherent.prefill_tokens_saved, 28000U);
+    EXPECT_EQ(after->coherent.bytes_saved, 469762048U);
+    EXPECT_EQ(after->copy_only.prefill_tokens_saved, before->copy_only.prefill_tokens_saved);
+    EXPECT_EQ(after->coherent.reader_cost_ns, 596U);
+    EXPECT_EQ(after->coherent.full_pass_ns, 1'119'077U);  // 596 + 67108864000 / 60000
+    EXPECT_EQ(after->coherent.full_pass_shared_ns, 8'948'444U);
+    EXPECT_EQ(after->copy_only.reader_cost_ns, 1'119'077U);
+}
+
+TEST(ProfileFile, HostsAloneChangesOnlyTheHosts) {
+    const std::vector<Profile> merged = merge(planning_tiers(), must(with_cxl(R"("hosts": 16)")));
+    Profile want = representative_profile(Tier::cxl);
+    want.hosts = Known<std::uint32_t>::of(16, Source::declared, "p.json:1:60");
+    EXPECT_EQ(named(merged, "cxl"), want);
+    EXPECT_EQ(declared_fields(want), 1);
+}
+
+TEST(ProfileFile, NothingIsAppliedOfAFileThatIsRefused) {
+    // The error stands at the very end; the fields before it must not have gone anywhere.
+    const auto file = parse_profile_file(
+        "p.json", R"({"schema": "cxlpool-profile/1", "tiers": {"cxl": {"hosts": 16}},
+                      "pools": {"p0": {"tier": "cxl", "hosts": 0}}})");
+    ASSERT_FALSE(file);
+    EXPECT_EQ(file.error().code(), Errc::invalid_argument);
 }
 
 TEST(ProfileFile, MergeAddsWhatIsNotKnownYetAndMovesAPoolToItsTier) {
@@ -189,12 +259,15 @@ TEST(ProfileFile, RefusesUnknownKeysAndWords) {
          "p.json:1:51: unknown tier 'cxl2': known are hbm dram numa_far cxl remote_dram disk "
          "remote"},
         {with_cxl(R"("read_latency": 3)"),
-         "p.json:1:67: unknown key 'read_latency': known are read_latency_ns read_mbps "
+         "p.json:1:67: unknown key 'read_latency': write read_latency_ns, in nanoseconds; known "
+         "are "
+         "read_latency_ns read_mbps "
          "capacity_bytes byte_addressable coherent_in_host persistent share_kind hosts "
-         "cross_host_coherence"},
+         "cross_host_coherence cache_writeback_mbps cache_invalidate_mbps"},
         {with_cxl(R"("tier": "cxl")"),
          "p.json:1:59: unknown key 'tier': known are read_latency_ns read_mbps capacity_bytes "
-         "byte_addressable coherent_in_host persistent share_kind hosts cross_host_coherence"},
+         "byte_addressable coherent_in_host persistent share_kind hosts cross_host_coherence "
+         "cache_writeback_mbps cache_invalidate_mbps"},
         {with_cxl(R"("share_kind": "hdm")"),
          "p.json:1:65: unknown share kind 'hdm': known are none mmap cxl_hdm rdma dmabuf"},
         {with_cxl(R"("cross_host_coherence": "yes")"),
@@ -210,7 +283,7 @@ TEST(ProfileFile, RefusesUnknownKeysAndWords) {
         {with_pool("p0", R"({"tier": "cxl", "speed": 1})"),
          "p.json:1:74: unknown key 'speed': known are tier read_latency_ns read_mbps "
          "capacity_bytes byte_addressable coherent_in_host persistent share_kind hosts "
-         "cross_host_coherence"},
+         "cross_host_coherence cache_writeback_mbps cache_invalidate_mbps"},
     };
     for (const auto& [text, message] : table) {
         const Refusal refusal = refusal_of(text);
@@ -238,8 +311,10 @@ TEST(ProfileFile, RefusesWrongTypes) {
     EXPECT_EQ(refusal_of(R"({"schema": "cxlpool-profile/1", "label": 3})").code, Errc::malformed);
     EXPECT_EQ(refusal_of(R"({"schema": "cxlpool-profile/1", "schema": "x"})").code,
               Errc::malformed);
-    EXPECT_EQ(refusal_of(with_cxl(R"("hosts": "8")")).message,
-              "p.json:1:60: hosts is a string: a whole number from 1 to 4294967295 is wanted");
+    EXPECT_EQ(
+        refusal_of(with_cxl(R"("hosts": "8")")).message,
+        "p.json:1:60: hosts is the string '8': a whole number of hosts from 1 to 4294967295 is "
+        "wanted, without quotes and unit");
 }
 
 TEST(ProfileFile, RefusesNumbersThatAreNoFigure) {
@@ -252,8 +327,69 @@ TEST(ProfileFile, RefusesNumbersThatAreNoFigure) {
         EXPECT_EQ(refusal_of(with_cxl(field)).code, Errc::invalid_argument) << field;
     }
     EXPECT_EQ(refusal_of(with_cxl(R"("read_latency_ns": 0)")).message,
-              "p.json:1:70: read_latency_ns is 0: a whole number from 1 to 18446744073709551615 is "
+              "p.json:1:70: read_latency_ns is 0: a whole number of nanoseconds from 1 to "
+              "18446744073709551615 is "
               "wanted; leave the field out when it is not known");
+}
+
+TEST(ProfileFile, ExplainsAWrongUnit) {
+    const std::pair<const char*, const char*> table[] = {
+        {R"("read_latency_us": 3)",
+         "unknown key 'read_latency_us': write read_latency_ns, in "
+         "nanoseconds; known are read_latency_ns "},
+        {R"("latency": 0.1856)", "write read_latency_ns, in nanoseconds; "},
+        {R"("read_bw": 5388)", "write read_mbps, in 10^6 bytes a second; "},
+        {R"("read_bw_mbs": 23800)", "write read_mbps, in 10^6 bytes a second; "},
+        {R"("read_gbps": 64)", "write read_mbps, in 10^6 bytes a second; "},
+        {R"("capacity_gib": 2)", "write capacity_bytes, in bytes; "},
+        {R"("size": 2)", "write capacity_bytes, in bytes; "},
+        {R"("host_count": 2)", "write hosts, in hosts; "},
+        {R"("coherence": "none")", "write cross_host_coherence; known"},
+        {R"("writeback_ns": 2)", "write cache_writeback_mbps, in 10^6 bytes a second; "},
+        {R"("read_latency_ns": "300ns")",
+         "p.json:1:70: read_latency_ns is the string '300ns': a whole number of nanoseconds from 1 "
+         "to 18446744073709551615 is wanted, without quotes and unit"},
+        {R"("read_mbps": "64 GB/s")", "is wanted, without quotes and unit"},
+        {R"("capacity_bytes": "2TiB")", "without quotes and unit: 2199023255552"},
+        {R"("capacity_bytes": "2 furlongs")", "is wanted, without quotes and unit"},
+        {R"("read_latency_ns": 0.3)",
+         "read_latency_ns is 0.3, written as a fraction or with an "
+         "exponent: a whole number of nanoseconds from 1 "},
+    };
+    for (const auto& [field, message] : table) {
+        EXPECT_THAT(refusal_of(with_cxl(field)).message, ::testing::HasSubstr(message)) << field;
+    }
+}
+
+// Samples of measurements gone wrong, as people published them.
+TEST(ProfileFile, RefusesMeasurementsThatCannotBe) {
+    const auto measured = [](const std::string& tier, const std::string& field,
+                             const std::string& value) {
+        return refusal_of(R"({"schema": "cxlpool-profile/1", "tiers": {")" + tier + R"(": {")" +
+                          field + R"(": {"value": )" + value + R"(, "source": "measured"}}}})");
+    };
+    for (const char* zero_or_no_number : {"0", "\"inf\"", "\"NaN\"", "-3", "Infinity", "NaN"}) {
+        EXPECT_NE(measured("cxl", "read_latency_ns", zero_or_no_number).code, Errc::ok);
+        EXPECT_NE(measured("cxl", "read_mbps", zero_or_no_number).code, Errc::ok);
+    }
+    EXPECT_EQ(measured("cxl", "read_mbps", "10485760").message,
+              "p.json:1:74: read_mbps is 10485760, measured: above 10000000 MB/s the run was too "
+              "short for its clock, not tier cxl");
+    EXPECT_EQ(measured("cxl", "read_latency_ns", "12").message,
+              "p.json:1:80: read_latency_ns is 12, measured: below 50 ns a cache or the prefetcher "
+              "was measured, not tier cxl");
+    EXPECT_EQ(measured("cxl", "read_latency_ns", "12").code, Errc::invalid_argument);
+    EXPECT_EQ(measured("cxl", "read_latency_ns", "50").code, Errc::ok);
+    EXPECT_EQ(measured("cxl", "read_latency_ns", "251").code, Errc::ok);
+    EXPECT_EQ(measured("cxl", "read_mbps", "23800").code, Errc::ok);
+    EXPECT_EQ(measured("hbm", "read_mbps", "10485760").code, Errc::ok);
+    // A declaration is a plan on paper, and may ask what if.
+    EXPECT_EQ(refusal_of(with_cxl(R"("read_latency_ns": 12)")).code, Errc::ok);
+    // Of a pool it is the pool's tier that counts, wherever the file names it.
+    EXPECT_EQ(refusal_of(with_pool("p0", R"({"read_latency_ns": {"value": 30, "source": "measured"},
+                            "tier": "dram"})"))
+                  .code,
+              Errc::ok);
 }
 
 TEST(ProfileFile, RefusesBadPools) {
@@ -304,7 +440,7 @@ TEST(ProfileFile, NamesTheLine) {
     EXPECT_EQ(refusal_of("{\"schema\": \"cxlpool-profile/1\",\n \"tiers\": {\n  \"cxl\": "
                          "{\"hosts\": -2}}}")
                   .message,
-              "p.json:3:20: hosts is -2: a whole number from 1 to 4294967295 is wanted");
+              "p.json:3:20: hosts is -2: a whole number of hosts from 1 to 4294967295 is wanted");
 }
 
 }  // namespace
