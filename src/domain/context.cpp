@@ -123,19 +123,6 @@ Result<void> validate(const ContextFields& fields) {
     return {};
 }
 
-bool ContextKey::complete() const noexcept {
-    return std::all_of(axes.begin(), axes.end(), [](AxisId id) { return static_cast<bool>(id); });
-}
-
-std::optional<Axis> first_divergence(const ContextKey& a, const ContextKey& b) noexcept {
-    for (std::size_t i = 0; i < kAxisCount; ++i) {
-        if (a.axes[i] != b.axes[i]) {
-            return static_cast<Axis>(i);
-        }
-    }
-    return std::nullopt;
-}
-
 struct ContextInterner::Impl {
     // Ordered, so that no peer can choose values that make a look-up slow.
     using Ids = std::map<std::string, std::uint32_t, std::less<>>;

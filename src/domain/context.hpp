@@ -76,12 +76,25 @@ inline constexpr AxisId kUnusedAxisValue{std::numeric_limits<std::uint32_t>::max
 
 struct ContextKey {
     std::array<AxisId, kAxisCount> axes{};
-    bool complete() const noexcept;
+    // Without a branch for each axis, as first_divergence: the gate asks on every lookup.
+    constexpr bool complete() const noexcept {
+        bool all = true;
+        for (const AxisId id : axes) {
+            all &= id.value != 0;
+        }
+        return all;
+    }
     bool operator==(const ContextKey&) const = default;
 };
 
 // The first axis that diverges, or nothing when all are equal.
-std::optional<Axis> first_divergence(const ContextKey& a, const ContextKey& b) noexcept;
+constexpr std::optional<Axis> first_divergence(const ContextKey& a, const ContextKey& b) noexcept {
+    std::size_t first = kAxisCount;
+    for (std::size_t i = kAxisCount; i-- > 0;) {
+        first = a.axes[i].value != b.axes[i].value ? i : first;
+    }
+    return first < kAxisCount ? std::optional(static_cast<Axis>(first)) : std::nullopt;
+}
 
 // Interned contexts, counted by reference and charged to their owners: an owner pays for each
 // distinct (axis, value) that it uses, whether or not others use it too. Bounded twice:

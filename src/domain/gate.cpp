@@ -76,9 +76,10 @@ constexpr std::array kReachWords{
 
 constexpr std::uint16_t kFirstMismatch = static_cast<std::uint16_t>(Verdict::model_mismatch);
 
-// What a check answers: nothing when it passes.
-using Refusal = std::optional<Verdict>;
-constexpr Refusal kPass = std::nullopt;
+// What a check answers. A number that is no verdict, and no branch on it: every lookup asks all
+// checks of every cell.
+using Refusal = Verdict;
+constexpr Refusal kPass{};
 
 bool owns(TenantId requester, TenantId owner) noexcept {
     return requester && owner && requester == owner;
@@ -88,23 +89,31 @@ bool owns(TenantId requester, TenantId owner) noexcept {
 // version has no word for: it may stand for a reason to refuse that a later version knows.
 template <typename Enum, std::size_t N>
 bool defined(const std::array<Word<Enum>, N>& table, Enum value) noexcept {
-    bool found = false;
-    for (const Word<Enum>& row : table) {
-        found |= row.value == value;
-    }
-    return found;
+    return static_cast<std::size_t>(value) < table.size();
 }
+
+// What `defined` relies on: the words are those of 0, 1, 2 and so on.
+template <typename Enum, std::size_t N>
+constexpr bool counts_up(const std::array<Word<Enum>, N>& table) {
+    for (std::size_t i = 0; i < N; ++i) {
+        if (table[i].value != static_cast<Enum>(i)) {
+            return false;
+        }
+    }
+    return true;
+}
+static_assert(counts_up(kScopeWords) && counts_up(kAdmissionWords) && counts_up(kTaintWords));
 
 Refusal check_requester(const GateRequester& requester) noexcept {
     return requester.authenticated && requester.may_act && requester.tenant
                ? kPass
-               : Refusal(Verdict::not_permitted);
+               : Verdict::not_permitted;
 }
 
 Refusal check_quarantine(const GateCell& cell) noexcept {
     return cell.taint == Taint::poisoned || cell.admission_quarantined ||
                    cell.lifecycle == Lifecycle::quarantined
-               ? Refusal(Verdict::quarantined)
+               ? Verdict::quarantined
                : kPass;
 }
 
@@ -114,7 +123,7 @@ Refusal check_lifecycle(const GateCell& cell, Timestamp now) noexcept {
         case Lifecycle::sealed:
         case Lifecycle::expiring:
         case Lifecycle::spilled:
-            return out_of_time ? Refusal(Verdict::expired) : kPass;
+            return out_of_time ? Verdict::expired : kPass;
         case Lifecycle::expired:
             return Verdict::expired;
         case Lifecycle::evicted:
@@ -134,40 +143,39 @@ Refusal check_scope(const GateRequester& requester, const GateCell& cell, bool o
     }
     // A cell of nobody was shared by nobody.
     const bool shared = cell.owner && cell.scope == Scope::fleet && listed;
-    return shared || (own && defined(kScopeWords, cell.scope)) ? kPass
-                                                               : Refusal(Verdict::scope_denied);
+    return shared || (own && defined(kScopeWords, cell.scope)) ? kPass : Verdict::scope_denied;
 }
 
 Refusal check_admission(const GateCell& cell, bool own) noexcept {
     return cell.admission == Admission::allow || (own && defined(kAdmissionWords, cell.admission))
                ? kPass
-               : Refusal(Verdict::not_admitted);
+               : Verdict::not_admitted;
 }
 
 Refusal check_taint(const GateCell& cell, bool own) noexcept {
     return cell.taint == Taint::trusted || (own && defined(kTaintWords, cell.taint))
                ? kPass
-               : Refusal(Verdict::untrusted);
+               : Verdict::untrusted;
 }
 
 Refusal check_epoch(const GateCell& cell, bool own) noexcept {
     const bool current = cell.adjudicated_epoch != 0 && cell.adjudicated_epoch == cell.owner_epoch;
-    return current || own ? kPass : Refusal(Verdict::stale_epoch);
+    return current || own ? kPass : Verdict::stale_epoch;
 }
 
 Refusal check_complete(const GateCell& cell, const ContextKey& wanted) noexcept {
-    return cell.key.complete() && wanted.complete() ? kPass : Refusal(Verdict::key_incomplete);
+    return cell.key.complete() && wanted.complete() ? kPass : Verdict::key_incomplete;
 }
 
 Refusal check_axes(const GateCell& cell, const ContextKey& wanted) noexcept {
     const std::optional<Axis> axis = first_divergence(cell.key, wanted);
-    return axis ? Refusal(mismatch_of(*axis)) : kPass;
+    return axis ? mismatch_of(*axis) : kPass;
 }
 
 Refusal check_bytes(const GateCell& cell) noexcept {
     return cell.length_bytes > 0 && cell.digest_present && cell.extent_alive
                ? kPass
-               : Refusal(Verdict::handle_invalid);
+               : Verdict::handle_invalid;
 }
 
 // Check 11 is the last, so it also names the kind of hit. Spilled bytes are not where they can be
@@ -183,6 +191,17 @@ Verdict how_reached(const GateRequester& requester, const GateCell& cell) noexce
             break;
     }
     return Verdict::unreachable;
+}
+
+// The last is the answer when nothing refuses. All have been asked by then, and none of the answers
+// is branched on: the work does not tell which one refused.
+Verdict first_refusal(Verdict last) noexcept {
+    return last;
+}
+template <typename... Rest>
+Verdict first_refusal(Refusal first, Rest... rest) noexcept {
+    const Verdict other = first_refusal(rest...);
+    return first == kPass ? other : first;
 }
 
 }  // namespace
@@ -254,25 +273,17 @@ std::optional<Reach> parse_reach(std::string_view word) noexcept {
 Verdict judge(const GateRequester& requester, const GateCell& cell, const ContextKey& wanted,
               Timestamp now) noexcept {
     const bool own = owns(requester.tenant, cell.owner);
-    // All are asked before any answer counts: the work does not tell which one refused.
-    const std::array<Refusal, 10> checks{
-        check_requester(requester),         // 1
-        check_quarantine(cell),             // 2
-        check_lifecycle(cell, now),         // 3
-        check_scope(requester, cell, own),  // 4
-        check_admission(cell, own),         // 5
-        check_taint(cell, own),             // 6
-        check_epoch(cell, own),             // 7
-        check_complete(cell, wanted),       // 8
-        check_axes(cell, wanted),           // 9
-        check_bytes(cell),                  // 10
-    };
-    for (const Refusal& refusal : checks) {
-        if (refusal) {
-            return *refusal;
-        }
-    }
-    return how_reached(requester, cell);  // 11
+    return first_refusal(check_requester(requester),         // 1
+                         check_quarantine(cell),             // 2
+                         check_lifecycle(cell, now),         // 3
+                         check_scope(requester, cell, own),  // 4
+                         check_admission(cell, own),         // 5
+                         check_taint(cell, own),             // 6
+                         check_epoch(cell, own),             // 7
+                         check_complete(cell, wanted),       // 8
+                         check_axes(cell, wanted),           // 9
+                         check_bytes(cell),                  // 10
+                         how_reached(requester, cell));      // 11
 }
 
 int progress_of(Verdict verdict) noexcept {

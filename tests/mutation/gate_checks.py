@@ -19,7 +19,7 @@ CHECKS = 10  # those in the table of judge(); the eleventh is its last line
 
 # What a mutant does besides leaving a check out of the table: (what, text, what stands instead).
 OTHERS = [
-    ("11 how_reached", "return how_reached(requester, cell);", "return Verdict::hit_in_place;"),
+    ("11 how_reached", "how_reached(requester, cell));", "Verdict::hit_in_place);"),
     ("the collapse in multi", "own ? verdict : Verdict::miss_absent;", "own ? verdict : verdict;"),
 ]
 
@@ -27,7 +27,7 @@ OTHERS = [
 def mutants(source):
     """(name, mutated source) of each mutant; every pattern must be there exactly once."""
     for check in range(1, CHECKS + 1):
-        pattern = re.compile(rf"^( +)(check_\w+)\(.*\),( +// {check})$", re.MULTILINE)
+        pattern = re.compile(rf"(\b)(check_\w+)\([^()]*\),( +// {check})$", re.MULTILINE)
         found = pattern.findall(source)
         if len(found) != 1:
             raise SystemExit(f"Bail out! {GATE}: check {check} is not one line of judge()")

@@ -4,7 +4,9 @@
 
 # One word for the whole output, whatever the user's language.
 export LC_ALL=C.UTF-8
-# Checkouts of the same source share what ccache holds, wherever they lie.
+# What ccache holds stays below build/, unless CCACHE_DIR says where checkouts of the same source share
+# it, wherever they lie.
+export CCACHE_DIR=${CCACHE_DIR:-$SOURCE_DIR/build/ccache}
 export CCACHE_BASEDIR=$SOURCE_DIR CCACHE_NOHASHDIR=1
 
 say() { printf '%s\n' "$*"; }
