@@ -126,4 +126,16 @@ Result<void> span_chain(std::optional<SpanDigest> parent, std::span<const std::u
     return {};
 }
 
+SpanDigest in_keyspace(const SpanDigest& span, std::uint64_t salt) {
+    if (salt == 0) {
+        return span;
+    }
+    TaggedHash hash("cxlpool-keyspace-1");
+    hash.begin_field(1, sizeof salt);
+    hash.u64(salt);
+    hash.begin_field(2, span.bytes.size());
+    hash.bytes(span.bytes);
+    return SpanDigest{hash.finish()};
+}
+
 }  // namespace cxlpool

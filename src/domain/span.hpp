@@ -42,4 +42,9 @@ Result<void> span_chain(std::optional<SpanDigest> parent, std::span<const std::u
                         std::span<const SpanItem> items, std::uint32_t page_tokens,
                         std::span<SpanDigest> out);
 
+// The name of a span in the keyspace of a tenant's salt, which the daemon keeps and no message
+// carries: the same tokens under different salts are different spans. Salt 0 is none and leaves the
+// name as it is.
+SpanDigest in_keyspace(const SpanDigest& span, std::uint64_t salt);
+
 }  // namespace cxlpool
