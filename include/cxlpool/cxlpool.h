@@ -41,7 +41,7 @@
  * (a newer daemon) is a failure like any other.
  *
  * BLOCKING. Functions that talk to the daemon block until it answers, at most for the timeout of
- * the client for each message, and cxlpool_open() for connecting besides. Those that send more than
+ * the client for each message; cxlpool_connect() for connecting besides. Those that send more than
  * one message say so; other threads' calls on the same client come first where they were first.
  * Functions that do not say that they block do not.
  *
@@ -66,8 +66,7 @@
  * missed.
  *
  * ABI. Structures that may grow begin with struct_size, which the caller sets to sizeof; sizes over
- * 4096 are refused. The
- * others are fixed for libcxlpool.so.0, with reserved members that are zero.
+ * 4096 are refused. The others are fixed for libcxlpool.so.0, with reserved members that are zero.
  */
 #ifndef CXLPOOL_CXLPOOL_H
 #define CXLPOOL_CXLPOOL_H
@@ -166,23 +165,27 @@ enum {
 /* --- contexts -----------------------------------------------------------------------------------
  * The axes of a context: everything that must be equal for KV bytes to mean the same. Names are
  * not identity: weights and adapter are "sha256:<64 hex>", "blake2b:<64 hex>", "xxh3:<32 hex>" or
- * "version:<number>"; an engine without an adapter says "none". */
+ * "version:<number>", in lower case; an engine without an adapter says "none".
+ *
+ * The words of the other axes are the engines' to agree on: values are compared byte for byte and
+ * not understood. An axis that makes no difference to an engine still has to be given; "none" does.
+ */
 enum {
-    CXLPOOL_AXIS_MODEL = 0,
-    CXLPOOL_AXIS_TOKENIZER = 1,
-    CXLPOOL_AXIS_SERIALIZER = 2,
-    CXLPOOL_AXIS_POSITION = 3,
-    CXLPOOL_AXIS_POLICY = 4,
-    CXLPOOL_AXIS_ADMITTER = 5,
-    CXLPOOL_AXIS_WEIGHTS = 6,
-    CXLPOOL_AXIS_ADAPTER = 7,
-    CXLPOOL_AXIS_DTYPE = 8,
-    CXLPOOL_AXIS_KV_QUANT = 9,
-    CXLPOOL_AXIS_ROPE = 10,
-    CXLPOOL_AXIS_PAGE_TOKENS = 11, /* a decimal number above 0 */
-    CXLPOOL_AXIS_LAYERS = 12,
-    CXLPOOL_AXIS_SHARD = 13,
-    CXLPOOL_AXIS_LAYOUT = 14,
+    CXLPOOL_AXIS_MODEL = 0,        /* architecture and size: "llama-3-70b" */
+    CXLPOOL_AXIS_TOKENIZER = 1,    /* what made token ids of text: a digest, "bpe-32k-v2" */
+    CXLPOOL_AXIS_SERIALIZER = 2,   /* how the engine writes KV into the cell, and its version */
+    CXLPOOL_AXIS_POSITION = 3,     /* what positions count from: "absolute-from-0" */
+    CXLPOOL_AXIS_POLICY = 4,       /* attention and cache policy: "full", "window=4096" */
+    CXLPOOL_AXIS_ADMITTER = 5,     /* who admits content, and by which rules: "none" */
+    CXLPOOL_AXIS_WEIGHTS = 6,      /* a digest or version, as above */
+    CXLPOOL_AXIS_ADAPTER = 7,      /* a digest or version, as above, or "none" */
+    CXLPOOL_AXIS_DTYPE = 8,        /* of the KV elements: "bf16" */
+    CXLPOOL_AXIS_KV_QUANT = 9,     /* "none", "fp8_e4m3,per-head" */
+    CXLPOOL_AXIS_ROPE = 10,        /* "theta=10000,scale=1" */
+    CXLPOOL_AXIS_PAGE_TOKENS = 11, /* tokens of a block: a decimal number above 0 */
+    CXLPOOL_AXIS_LAYERS = 12,      /* which layers the cell holds: "0-31" */
+    CXLPOOL_AXIS_SHARD = 13,       /* which rank's part: "tp=0/2,pp=0/1" */
+    CXLPOOL_AXIS_LAYOUT = 14,      /* order of the dimensions: "page,head,token,dim" */
     CXLPOOL_AXIS_COUNT = 15
 };
 
@@ -275,7 +278,8 @@ typedef struct cxlpool_info {
 } cxlpool_info;
 
 /* Who may attend a cell besides the engines of its owner: nobody (AGENT, which an engine says that
- * would keep it to itself, and TENANT), or any tenant that the allow-list, when there is one, names. */
+ * would keep it to itself, and TENANT), or any tenant that the allow-list, when there is one,
+ * names. */
 enum { CXLPOOL_SCOPE_AGENT = 0, CXLPOOL_SCOPE_TENANT = 1, CXLPOOL_SCOPE_FLEET = 2 };
 enum { CXLPOOL_ACCESS_READ = 0, CXLPOOL_ACCESS_WRITE = 1 };
 enum { CXLPOOL_REGIME_PRIVATE = 0, CXLPOOL_REGIME_COPY_ONLY = 1, CXLPOOL_REGIME_COHERENT = 2 };
@@ -418,7 +422,10 @@ CXLPOOL_API int cxlpool_span_chain(const cxlpool_digest* parent, const uint32_t*
 
 /* Asks about `n` spans at once and writes `n` answers in their order. Every hit holds a lease, to
  * be given back with cxlpool_release(). A failure about one span is that item's status; when the
- * call itself fails, no lease is held. Blocks, once for each info.max_lookup_spans spans.
+ * call itself fails, no lease is held. `n` may be 0. An own cell is a hit as soon as it is sealed,
+ * shared or not; looked up twice, it gives two leases. A lease that was granted before a share goes
+ * on, over the bytes where they were. A digest of zeros is a miss like any other. Blocks, once for
+ * each info.max_lookup_spans spans.
  * Errors: the common ones; here INVALID_ARGUMENT also means that a span stands in the call twice.
  *   CXLPOOL_E_NOT_FOUND  The daemon does not know the context. Create it again. */
 CXLPOOL_API int cxlpool_lookup(cxlpool_context* context, const cxlpool_digest* spans, size_t n,
@@ -454,9 +461,9 @@ CXLPOOL_API int cxlpool_release(cxlpool_client* client, cxlpool_lease lease);
 /* --- writing ---------------------------------------------------------------------------------- */
 
 /* Begins a cell of `length_bytes` bytes (1 to info.max_cell_bytes) for `span`, in `pool` or, when
- * that is NULL, where the daemon chooses. Set out->struct_size before. The bytes at out->data are
- * visible to this tenant's engines only and to be written in place before cxlpool_seal(); then or
- * with cxlpool_release() the fill ends. Blocks.
+ * that is NULL, where the daemon chooses. Set out->struct_size before. The bytes at out->data,
+ * which begin on a boundary of 4096 bytes, are visible to this tenant's engines only and to be
+ * written in place before cxlpool_seal(); then or with cxlpool_release() the fill ends. Blocks.
  * Errors: the common ones; here LIMIT_EXCEEDED means leases, bytes being filled, or cells.
  *   CXLPOOL_E_TOO_LARGE       Over info.max_cell_bytes, or a pool name over 64 bytes.
  *   CXLPOOL_E_CAPACITY        No room now. Compute without the pool; try again later.
