@@ -27,15 +27,20 @@ constexpr std::array kAdviceWords{
 // Checked arithmetic that remembers, so that a formula reads as one and is asked once at the end.
 class Checked {
   public:
-    std::uint64_t mul(std::uint64_t a, std::uint64_t b) { return keep(checked_mul(a, b)); }
-    std::uint64_t add(std::uint64_t a, std::uint64_t b) { return keep(checked_add(a, b)); }
+    // The compiler's own operations: a call for each would be most of what a plan costs.
+    std::uint64_t mul(std::uint64_t a, std::uint64_t b) {
+        std::uint64_t product = 0;
+        overflowed_ |= __builtin_mul_overflow(a, b, &product);
+        return product;
+    }
+    std::uint64_t add(std::uint64_t a, std::uint64_t b) {
+        std::uint64_t sum = 0;
+        overflowed_ |= __builtin_add_overflow(a, b, &sum);
+        return sum;
+    }
     bool overflowed() const { return overflowed_; }
 
   private:
-    std::uint64_t keep(std::optional<std::uint64_t> result) {
-        overflowed_ = overflowed_ || !result;
-        return result.value_or(0);
-    }
     bool overflowed_ = false;
 };
 
@@ -62,20 +67,48 @@ Costs costs_of(const FleetPlanInput& input, std::uint64_t hosts, const Profile& 
     return costs;
 }
 
+// What a host takes for the cache lines of a span under managed coherence. Whole lines count, and
+// so does a nanosecond that has begun: a cost that exists is never 0.
+std::optional<std::uint64_t> cache_lines_ns(std::uint64_t bytes, const Known<std::uint64_t>& mbps,
+                                            CrossHostCoherence coherence, Checked& math) {
+    constexpr std::uint64_t kLine = 64;
+    if (coherence == CrossHostCoherence::hardware) {
+        return 0;
+    }
+    const std::optional<std::uint64_t> speed = figure(mbps);
+    if (coherence != CrossHostCoherence::managed || !speed) {
+        return std::nullopt;
+    }
+    const std::uint64_t lines = bytes / kLine + (bytes % kLine != 0 ? 1 : 0);
+    const std::uint64_t scaled = math.mul(lines, kLine * 1000);
+    return scaled / *speed + (scaled % *speed != 0 ? 1 : 0);
+}
+
 // A regime in which `prefills` of the fleet's hosts compute and `copies` keep the bytes.
-RegimePlan regime_of(const FleetPlanInput& input, std::uint64_t hosts, std::uint64_t prefills,
-                     std::uint64_t copies, Checked& math) {
-    RegimePlan plan;
+void fill(RegimePlan& plan, const FleetPlanInput& input, std::uint64_t hosts,
+          std::uint64_t prefills, std::uint64_t copies, Checked& math) {
     plan.prefill_tokens = math.mul(input.tokens, prefills);
     plan.resident_copies = copies;
     plan.resident_bytes = math.mul(input.bytes, copies);
     plan.prefill_tokens_saved = math.mul(input.tokens, hosts - prefills);
     plan.bytes_saved = math.mul(input.bytes, hosts - copies);
-    return plan;
 }
 
-void weigh_against_recompute(RegimePlan& plan, const Costs& costs) {
-    if (plan.reader_cost_ns && costs.recompute_ns && *plan.reader_cost_ns >= *costs.recompute_ns) {
+bool recompute_is_cheaper(const RegimePlan& plan, const Costs& costs, std::uint64_t readers) {
+    if (!plan.reader_cost_ns || !costs.recompute_ns) {
+        return false;
+    }
+    const std::optional<std::uint64_t> reader =
+        checked_add(*plan.reader_cost_ns, plan.reader_invalidate_ns.value_or(0));
+    if (!reader || *reader >= *costs.recompute_ns) {
+        return true;
+    }
+    // The write-back, paid once, against what all readers gain; divided, so that nothing overflows.
+    return plan.seal_writeback_ns.value_or(0) / (*costs.recompute_ns - *reader) >= readers;
+}
+
+void weigh_against_recompute(RegimePlan& plan, const Costs& costs, std::uint64_t readers) {
+    if (recompute_is_cheaper(plan, costs, readers)) {
         plan.recompute_cheaper = true;
         plan.prefill_tokens_saved = 0;
         plan.bytes_saved = 0;
@@ -152,7 +185,8 @@ Result<FleetPlan> plan_fleet(const FleetPlanInput& input, const Profile& profile
     const std::uint64_t hosts = *checked;
     const std::uint64_t pool_hosts = hosts_or_assumed(profile);
 
-    FleetPlan plan;
+    Result<FleetPlan> out{FleetPlan{}};
+    FleetPlan& plan = *out;  // filled where it is returned: it is large, and copies take their time
     plan.tenants = input.tenants;
     plan.hosts = hosts;
     plan.attending_hosts = std::min(hosts, pool_hosts);
@@ -164,23 +198,29 @@ Result<FleetPlan> plan_fleet(const FleetPlanInput& input, const Profile& profile
 
     Checked math;
     const Costs costs = costs_of(input, hosts, profile, math);
-    plan.private_copies = regime_of(input, hosts, hosts, hosts, math);
+    fill(plan.private_copies, input, hosts, hosts, hosts, math);
     plan.private_copies.reader_cost_ns = costs.recompute_ns;
-    plan.copy_only = regime_of(input, hosts, builders, hosts, math);
+    fill(plan.copy_only, input, hosts, builders, hosts, math);
     plan.copy_only.reader_cost_ns = costs.pass_ns;
-    plan.coherent = regime_of(input, hosts, builders, builders, math);
+    fill(plan.coherent, input, hosts, builders, builders, math);
     plan.coherent.reader_cost_ns = costs.attend_ns;
     plan.coherent.full_pass_ns = costs.pass_ns;
     plan.coherent.full_pass_shared_ns = costs.shared_pass_ns;
+    const CrossHostCoherence coherence = coherence_or_none(profile);
+    plan.coherent.seal_writeback_ns =
+        cache_lines_ns(input.bytes, profile.cache_writeback_mbps, coherence, math);
+    plan.coherent.reader_invalidate_ns =
+        cache_lines_ns(input.bytes, profile.cache_invalidate_mbps, coherence, math);
     if (math.overflowed()) {
         return Error{Errc::overflow,
                      "the plan does not fit in 64 bits: use fewer hosts, tokens or bytes, or a "
                      "smaller recompute cost"};
     }
-    weigh_against_recompute(plan.copy_only, costs);
-    weigh_against_recompute(plan.coherent, costs);
+    const std::uint64_t readers = std::max<std::uint64_t>(1, hosts - builders);
+    weigh_against_recompute(plan.copy_only, costs, readers);
+    weigh_against_recompute(plan.coherent, costs, readers);
     plan.advice = advice_on(plan);
-    return plan;
+    return out;
 }
 
 }  // namespace cxlpool

@@ -40,13 +40,21 @@ struct RegimePlan {
     // One more reader: computing the span (private), staging a copy (copy_only), attending in
     // place (coherent). No value when a latency, bandwidth or recompute cost it needs is unknown.
     std::optional<std::uint64_t> reader_cost_ns;
-    // Both costs known, and a reader of this regime pays at least what computing again costs. Such
-    // a regime claims no savings; its prefills and copies stay, as what it would take to use it.
+    // Both costs known, and the readers of this regime pay at least what computing again costs
+    // them; what is known of the costs of managed coherence counts, the write-back once for all of
+    // them. Such a regime claims no savings; its prefills and copies stay, as what it would take to
+    // use it.
     bool recompute_cheaper = false;
     // Coherent only: one pass over all bytes by one reader, and with the link shared by H (the
     // whole fleet, also where the pool has fewer hosts: an upper bound there).
     std::optional<std::uint64_t> full_pass_ns;
     std::optional<std::uint64_t> full_pass_shared_ns;
+    // Coherent only: what managed coherence costs besides, apart from the reader's cost. The
+    // sealing side writes the cache lines back once; each attending reader drops its lines before
+    // its first read of a generation. 0: none is needed, under hardware coherence. No value: the
+    // profile does not say how fast, or there is no coherence whose cost it could be.
+    std::optional<std::uint64_t> seal_writeback_ns;
+    std::optional<std::uint64_t> reader_invalidate_ns;
 };
 
 struct FleetPlan {

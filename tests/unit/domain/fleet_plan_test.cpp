@@ -237,6 +237,69 @@ TEST(FleetPlan, RecomputeCheaperIsAskedOfTheRegimeThatHolds) {
     EXPECT_EQ(plan.advice, FleetAdvice::build_private);
 }
 
+Profile managed_cxl(std::optional<std::uint64_t> writeback, std::optional<std::uint64_t> drop) {
+    Profile profile = representative_profile(Tier::cxl);
+    profile.cross_host_coherence.value = CrossHostCoherence::managed;
+    profile.cache_writeback_mbps.value = writeback;
+    profile.cache_invalidate_mbps.value = drop;
+    return profile;
+}
+
+TEST(FleetPlan, ManagedCoherenceCostsAreKeptApart) {
+    const FleetPlan plan = must(reference_input(), managed_cxl(12'000, 20'000));
+    EXPECT_EQ(plan.holds, Regime::coherent);
+    EXPECT_EQ(plan.coherent.reader_cost_ns, 300U);
+    EXPECT_EQ(plan.coherent.full_pass_ns, 1'048'876U);
+    EXPECT_EQ(plan.coherent.seal_writeback_ns, 5'592'406U);     // 67108864000 / 12000, up
+    EXPECT_EQ(plan.coherent.reader_invalidate_ns, 3'355'444U);  // 67108864000 / 20000, up
+    EXPECT_FALSE(plan.copy_only.seal_writeback_ns);
+    EXPECT_FALSE(plan.private_copies.reader_invalidate_ns);
+
+    // Each is unknown alone, and unknown is no 0.
+    EXPECT_FALSE(must(reference_input(), managed_cxl({}, 1)).coherent.seal_writeback_ns);
+    EXPECT_FALSE(must(reference_input(), managed_cxl(1, {})).coherent.reader_invalidate_ns);
+    EXPECT_FALSE(must(reference_input(), managed_cxl(0, 0)).coherent.seal_writeback_ns);
+
+    Profile profile = managed_cxl(12'000, 20'000);
+    profile.cross_host_coherence.value = CrossHostCoherence::hardware;  // needs none
+    EXPECT_EQ(must(reference_input(), profile).coherent.seal_writeback_ns, 0U);
+    EXPECT_EQ(must(reference_input(), profile).coherent.reader_invalidate_ns, 0U);
+    profile.cross_host_coherence.value = CrossHostCoherence::none;  // has none
+    EXPECT_FALSE(must(reference_input(), profile).coherent.seal_writeback_ns);
+}
+
+TEST(FleetPlan, WholeCacheLinesCountAndNoCostRoundsToNothing) {
+    FleetPlanInput input = reference_input();
+    input.bytes = 65;  // two lines: 128000 / 64000
+    FleetPlan plan = must(input, managed_cxl(64'000, 1'000'000'000));
+    EXPECT_EQ(plan.coherent.seal_writeback_ns, 2U);
+    EXPECT_EQ(plan.coherent.reader_invalidate_ns, 1U);
+    input.bytes = 64;
+    plan = must(input, managed_cxl(64'000, kMax));
+    EXPECT_EQ(plan.coherent.seal_writeback_ns, 1U);
+    EXPECT_EQ(plan.coherent.reader_invalidate_ns, 1U);
+}
+
+TEST(FleetPlan, ManagedCostsCountAgainstRecomputing) {
+    FleetPlanInput input = reference_input();
+    input.tokens = 1;
+    input.recompute_ns_per_token = 3'355'745;  // 1 ns above 300 + 3,355,444
+    EXPECT_EQ(must(input, managed_cxl({}, 20'000)).advice, FleetAdvice::reuse);
+    input.recompute_ns_per_token = 3'355'744;
+    EXPECT_EQ(must(input, managed_cxl({}, 20'000)).advice, FleetAdvice::recompute_cheaper);
+    EXPECT_EQ(must(input, managed_cxl({}, {})).advice, FleetAdvice::reuse);
+
+    // Seven readers must gain more than the write-back of 5,592,406 ns costs, once: 798,916 each.
+    input.recompute_ns_per_token = 300 + 798'916;
+    EXPECT_EQ(must(input, managed_cxl(12'000, {})).advice, FleetAdvice::reuse);
+    input.recompute_ns_per_token = 300 + 798'915;
+    const FleetPlan plan = must(input, managed_cxl(12'000, {}));
+    EXPECT_EQ(plan.advice, FleetAdvice::recompute_cheaper);
+    EXPECT_EQ(plan.coherent.prefill_tokens_saved, 0U);
+    EXPECT_EQ(plan.coherent.bytes_saved, 0U);
+    EXPECT_EQ(plan.coherent.reader_cost_ns, 300U);
+}
+
 TEST(FleetPlan, SpanMustFit) {
     Profile profile = representative_profile(Tier::cxl);
     profile.capacity_bytes.value = 64 * kMib;
