@@ -32,7 +32,7 @@ _cxlpoolctl() {
     esac
 
     case $prev in
-    --from | --save | --with | --profile | --context | --socket)
+    --from | --save | --with | --profile | --context | --socket | --plot)
         _filedir
         return
         ;;

@@ -74,7 +74,7 @@ Result<std::string> regular_target(const std::string& path) {
         return path;
     }
     if (!S_ISREG(existing.st_mode)) {
-        return Error{Errc::io, path + ": is no regular file; use '-' for standard output"};
+        return Error{Errc::io, path + ": is no regular file, and only such a file is replaced"};
     }
     const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr),
                                                            &std::free);

@@ -46,6 +46,11 @@ struct FleetPlanView {
     Profile profile;
 };
 std::string fleet_plan_json(const FleetPlanView& view);
+// The same on one line, for a series; and the line of a point that has no plan:
+// {"inputs":{...},"refused":"span_exceeds_capacity","message":"..."}.
+std::string fleet_plan_line(const FleetPlanView& view);
+std::string refused_plan_line(const FleetPlanInput& input, const Profile& profile,
+                              const Error& why);
 void print_fleet_plan(std::ostream& out, const FleetPlanView& view);
 
 void print_status(std::ostream& out, const json::Value& status);

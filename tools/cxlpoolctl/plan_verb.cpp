@@ -1,10 +1,14 @@
 // cxlpoolctl plan fleet
 #include <array>
+#include <optional>
 #include <ostream>
 
+#include "base/units.hpp"
 #include "cxlpoolctl/options.hpp"
 #include "cxlpoolctl/output.hpp"
 #include "cxlpoolctl/source.hpp"
+#include "cxlpoolctl/sweep.hpp"
+#include "cxlpoolctl/sweep_plot.hpp"
 #include "cxlpoolctl/verb.hpp"
 
 namespace cxlpool::ctl {
@@ -32,7 +36,11 @@ OptionSet options() {
                "plan with a pool's figures: of the --profile file, else of this machine")
         .value("profile", "FILE", "lay this profile file over the figures ('-': standard input)");
     add_source_options(set);
-    set.flag("json", "JSON instead of tables");
+    set.value("sweep", "NAME=FROM..TO[+STEP|*FACTOR]",
+              "one plan for each value of tenants, hosts, tokens or bytes, as JSON lines:\n"
+              "tenants=1..1024, bytes=1MiB..1GiB*2")
+        .value("plot", "FILE.svg", "draw the sweep, too, with gnuplot")
+        .flag("json", "JSON instead of tables");
     return set;
 }
 
@@ -168,8 +176,23 @@ Result<Profile> choose_profile(const OptionValues& values, Streams& streams, int
 }
 
 // What is wrong with the options as a whole; empty when nothing is.
-std::string contradiction(const OptionValues& values) {
-    const std::string absent = missing(values, kRequired);
+std::string contradiction(const OptionValues& values, const std::optional<Sweep>& sweep) {
+    if (values.has("plot") && !values.has("sweep")) {
+        return "--plot draws a sweep: give --sweep, too";
+    }
+    if (values.value("plot") == "-") {
+        return "--plot needs the name of a file: standard output carries the series";
+    }
+    if (sweep && values.has(sweep->variable)) {
+        return "--" + sweep->variable + " and --sweep both give " + sweep->variable;
+    }
+    std::vector<std::string_view> required;
+    for (const std::string_view name : kRequired) {
+        if (!sweep || sweep->variable != name) {
+            required.push_back(name);
+        }
+    }
+    const std::string absent = missing(values, required);
     if (!absent.empty()) {
         return "missing: " + absent;
     }
@@ -182,6 +205,101 @@ std::string contradiction(const OptionValues& values) {
     return {};
 }
 
+Result<std::optional<Sweep>> read_sweep(const OptionValues& values) {
+    const std::optional<std::string> text = values.value("sweep");
+    if (!text) {
+        return std::optional<Sweep>();
+    }
+    Result<Sweep> sweep = parse_sweep(*text);
+    if (!sweep) {
+        return sweep.error();
+    }
+    return std::optional<Sweep>(std::move(sweep).value());
+}
+
+// The code is the stable part: scripts look for "span_exceeds_capacity".
+Error coded(const Error& error) {
+    return Error(error).with_context(errc_name(error.code()));
+}
+
+FleetPlanInput at_point(FleetPlanInput input, const std::string& variable, std::uint64_t value) {
+    if (variable == "tenants") {
+        input.tenants = value;
+    } else if (variable == "hosts") {
+        input.hosts = value;
+    } else if (variable == "tokens") {
+        input.tokens = value;
+    } else {
+        input.bytes = value;
+    }
+    return input;
+}
+
+SweepPlot::Point plotted(std::uint64_t x, const FleetPlan& plan) {
+    SweepPlot::Point point;
+    point.x = x;
+    for (const Regime regime : {Regime::private_copies, Regime::copy_only, Regime::coherent}) {
+        const auto at = static_cast<std::size_t>(regime);
+        point.prefill_tokens.at(at) = plan.regime(regime).prefill_tokens;
+        point.resident_bytes.at(at) = plan.regime(regime).resident_bytes;
+    }
+    return point;
+}
+
+// What the points have in common.
+std::string sweep_title(const Sweep& sweep, const FleetPlanInput& input, const Profile& profile) {
+    std::string out = "Fleet plan over " + profile.name;
+    const auto add = [&](const char* name, const std::string& text) {
+        out += sweep.variable == name ? "" : ", " + text;
+    };
+    add("tenants", std::to_string(input.tenants) + " tenants");
+    if (input.hosts) {
+        add("hosts", std::to_string(*input.hosts) + " hosts");
+    }
+    add("tokens", std::to_string(input.tokens) + " tokens");
+    add("bytes", format_bytes(input.bytes));
+    return out;
+}
+
+// One line a point, as soon as it is there. A point that has no plan says so in its line.
+int run_sweep(const Sweep& sweep, const FleetPlanInput& input, const Profile& profile,
+              const OptionValues& values, Streams& streams) {
+    SweepPlot plot;
+    plot.variable = sweep.variable;
+    plot.geometric = sweep.geometric;
+    plot.title = sweep_title(sweep, input, profile);
+    std::size_t refused = 0;
+    std::string first_refusal;
+    for (const std::uint64_t value : sweep.points) {
+        const FleetPlanInput point = at_point(input, sweep.variable, value);
+        const Result<FleetPlan> plan = plan_fleet(point, profile);
+        if (plan) {
+            print_json(streams.out, fleet_plan_line({point, *plan, profile}));
+            plot.holds = plan->holds;
+            plot.points.push_back(plotted(value, *plan));
+            continue;
+        }
+        print_json(streams.out, refused_plan_line(point, profile, plan.error()));
+        if (refused++ == 0) {
+            first_refusal =
+                sweep.variable + " " + std::to_string(value) + ": " + coded(plan.error()).message();
+        }
+    }
+    if (values.has("plot") && !plot.points.empty()) {
+        const Result<void> drawn = draw_sweep(*values.value("plot"), plot);
+        if (!drawn) {
+            return fail(streams, drawn.error());
+        }
+    }
+    if (refused == 0) {
+        return kExitOk;
+    }
+    return fail(streams,
+                Error{Errc::invalid_argument,
+                      std::to_string(refused) + " of " + std::to_string(sweep.points.size()) +
+                          " points have no plan; the first: " + first_refusal});
+}
+
 }  // namespace
 
 int run_plan_fleet(std::span<const std::string> arguments, Streams& streams) {
@@ -192,7 +310,11 @@ int run_plan_fleet(std::span<const std::string> arguments, Streams& streams) {
     if (!values) {
         return exit_status;
     }
-    const std::string wrong = contradiction(*values);
+    const Result<std::optional<Sweep>> sweep = read_sweep(*values);
+    if (!sweep) {
+        return fail_usage(streams, kVerb, sweep.error().message());
+    }
+    const std::string wrong = contradiction(*values, *sweep);
     if (!wrong.empty()) {
         return fail_usage(streams, kVerb, wrong);
     }
@@ -204,11 +326,12 @@ int run_plan_fleet(std::span<const std::string> arguments, Streams& streams) {
     if (!profile) {
         return fail(streams, profile.error(), exit_status);
     }
+    if (*sweep) {
+        return run_sweep(**sweep, *input, *profile, *values, streams);
+    }
     const Result<FleetPlan> plan = plan_fleet(*input, *profile);
     if (!plan) {
-        // The code is the stable part: scripts look for "span_exceeds_capacity".
-        return fail(streams, Error(plan.error()).with_context(errc_name(plan.error().code())),
-                    is_usage(plan.error()) ? kExitUsage : kExitNo);
+        return fail(streams, coded(plan.error()), is_usage(plan.error()) ? kExitUsage : kExitNo);
     }
     const FleetPlanView view{*input, *plan, *profile};
     if (values->has("json")) {

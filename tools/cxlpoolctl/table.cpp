@@ -17,6 +17,23 @@ std::size_t shown_width(std::string_view text) {
     }));
 }
 
+struct TimeUnit {
+    std::uint64_t ns;
+    const char* name;
+};
+
+// The largest that the time has at least one of.
+const TimeUnit& unit_of(std::uint64_t ns) {
+    static constexpr std::array kUnits{TimeUnit{1'000'000'000, "s"}, TimeUnit{1'000'000, "ms"},
+                                       TimeUnit{1'000, "us"}, TimeUnit{1, "ns"}};
+    for (const TimeUnit& unit : kUnits) {
+        if (ns >= unit.ns) {
+            return unit;
+        }
+    }
+    return kUnits.back();
+}
+
 }  // namespace
 
 std::string printable(std::string_view text) {
@@ -64,26 +81,24 @@ void Table::print(std::ostream& out) const {
 }
 
 std::string format_ns(std::uint64_t ns) {
-    struct Unit {
-        std::uint64_t ns;
-        const char* name;
-    };
-    constexpr std::array kUnits{Unit{1'000'000'000, "s"}, Unit{1'000'000, "ms"}, Unit{1'000, "us"},
-                                Unit{1, "ns"}};
-    for (const Unit& unit : kUnits) {
-        if (ns >= unit.ns || unit.ns == 1) {
-            char text[48];
-            if (ns % unit.ns == 0) {
-                std::snprintf(text, sizeof text, "%llu %s",
-                              static_cast<unsigned long long>(ns / unit.ns), unit.name);
-            } else {
-                std::snprintf(text, sizeof text, "%.2f %s",
-                              static_cast<double>(ns) / static_cast<double>(unit.ns), unit.name);
-            }
-            return text;
-        }
+    const TimeUnit& unit = unit_of(ns);
+    if (ns % unit.ns == 0) {
+        return std::to_string(ns / unit.ns) + ' ' + unit.name;
     }
-    return {};
+    char text[48];
+    std::snprintf(text, sizeof text, "%.2f %s",
+                  static_cast<double>(ns) / static_cast<double>(unit.ns), unit.name);
+    return text;
+}
+
+std::string format_ns_exactly(std::uint64_t ns) {
+    const TimeUnit& unit = unit_of(ns);
+    std::string text = std::to_string(ns / unit.ns);
+    if (const std::uint64_t rest = ns % unit.ns; rest != 0) {
+        const std::string decimals = std::to_string(unit.ns + rest).substr(1);  // with its zeros
+        text += '.' + decimals.substr(0, decimals.find_last_not_of('0') + 1);
+    }
+    return text + ' ' + unit.name;
 }
 
 }  // namespace cxlpool::ctl

@@ -38,5 +38,7 @@ std::string printable(std::string_view text);
 
 // "8 s", "5.69 ms", "300 ns": at most two decimals; exact values without.
 std::string format_ns(std::uint64_t ns);
+// The same with as many decimals as there are: "5.692405 ms".
+std::string format_ns_exactly(std::uint64_t ns);
 
 }  // namespace cxlpool::ctl

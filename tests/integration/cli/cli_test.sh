@@ -110,6 +110,34 @@ wants 'missing options are named' 2 '' '^cxlpoolctl: missing: --tokens, --bytes,
 run "${plan[@]}" --hosts -1
 wants 'a negative number is refused' 2 '' '--hosts'
 
+sweep=(plan fleet --tokens 4000 --bytes 64MiB --recompute-ns-per-token 2000000 --sweep 'tenants=1..64*2')
+run "${sweep[@]}"
+wants 'a sweep gives one plan a line' 0 '^\{"inputs":\{"tenants":64,' ''
+if [[ $(wc -l <"$WORK/out") == 7 ]]; then report OK 'and as many lines as points'; else report NO 'and as many lines as points'; fi
+PATH=$WORK "$CTL" "${sweep[@]}" --plot "$WORK/plan.svg" >"$WORK/out" 2>"$WORK/err"
+status=$?
+wants 'without gnuplot there is no picture, and the package is named' 1 '.' 'apt-get install gnuplot-nox$'
+mkdir "$WORK/bin"
+printf '#!/bin/sh\necho "line 0: no such terminal" >&2; exit 3\n' >"$WORK/bin/gnuplot"
+chmod +x "$WORK/bin/gnuplot"
+PATH=$WORK/bin:$PATH "$CTL" "${sweep[@]}" --plot "$WORK/plan.svg" >"$WORK/out" 2>"$WORK/err"
+status=$?
+wants 'a gnuplot that fails is quoted' 1 '.' '^cxlpoolctl: --plot: gnuplot failed: line 0: no such terminal'
+printf '#!/bin/sh\nprintf "<svg>half"\n' >"$WORK/bin/gnuplot"
+PATH=$WORK/bin:$PATH "$CTL" "${sweep[@]}" --plot "$WORK/plan.svg" >"$WORK/out" 2>"$WORK/err"
+status=$?
+wants 'half a picture is none' 1 '.' 'wrote no whole picture'
+if [[ ! -e $WORK/plan.svg ]]; then report OK 'and no file is written then'; else report NO 'and no file is written then'; fi
+if command -v gnuplot >/dev/null; then
+    run "${sweep[@]}" --plot "$WORK/plan.svg"
+    wants 'gnuplot draws the sweep' 0 '.' ''
+    if grep -q 'coherent (holds)' "$WORK/plan.svg" && grep -q 'prefill tokens' "$WORK/plan.svg"; then report OK 'with its regimes and axes'; else report NO 'with its regimes and axes'; fi
+    run "${sweep[@]}" --plot /dev/null
+    wants 'no picture replaces a device' 1 '.' '/dev/null: is no regular file'
+else
+    report OK 'gnuplot draws the sweep # SKIP gnuplot is not here'
+fi
+
 run status --socket "$WORK/admin.sock"
 wants 'a daemon that is not there is a failure, not a crash' 1 '' "^cxlpoolctl: unavailable: .*$WORK/admin.sock"
 CXLPOOL_ADMIN_SOCKET=$WORK/other.sock "$CTL" status >"$WORK/out" 2>"$WORK/err"

@@ -3,9 +3,10 @@
 
 usage: docs_test.py CXLPOOLCTL SOURCE_DIR
 
-In a block that begins with ```console, a line "$ COMMAND" (with \\ at the end, its continuation) is
-run, and the lines up to the next one must be what it prints to standard output and standard error.
-A line "..." stands for any lines. The commands of one block share one shell and one directory.
+In a block that begins with ```console, a line "$ COMMAND" is run; it goes on in the next line after
+\\ or | at its end, and in lines that begin with "> ". The lines up to the next command must be what
+it prints to standard output and standard error; "..." stands for any lines. The commands of
+one block share one shell and one directory.
 """
 
 import os
@@ -30,9 +31,11 @@ def commands(block):
     for line in lines:
         if line.startswith("$ "):
             command = line[2:]
-            while command.endswith("\\"):
+            while command.endswith(("\\", "|")):
                 command += "\n" + next(lines)
             pairs.append((command, []))
+        elif line.startswith("> "):
+            pairs[-1] = (pairs[-1][0] + "\n" + line[2:], [])
         else:
             assert pairs, f"a block begins with output: {line!r}"
             pairs[-1][1].append(line.rstrip())

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "run_ctl.hpp"
 
@@ -132,7 +133,7 @@ TEST(PlanFleet, TableShowsThreeRegimesAndOneConclusion) {
     EXPECT_THAT(outcome.out, HasSubstr("representative"));
     EXPECT_THAT(outcome.out, ::testing::ContainsRegex("private +32000 +0 +8 +512 MiB +0 B +8 s"));
     EXPECT_THAT(outcome.out,
-                ::testing::ContainsRegex("copy_only +4000 +28000 +8 +512 MiB +0 B +1.05 ms"));
+                ::testing::ContainsRegex("copy_only +4000 +28000 +8 +512 MiB +0 B +1.048876 ms"));
     EXPECT_THAT(outcome.out,
                 ::testing::ContainsRegex("coherent +yes +4000 +28000 +1 +64 MiB +448 MiB +300 ns"));
     EXPECT_THAT(outcome.out,
@@ -143,12 +144,161 @@ TEST(PlanFleet, TableShowsThreeRegimesAndOneConclusion) {
                           "every host builds its own copy, and nothing is saved.\n"));
 }
 
+// The reference case over every tier, by hand: B x 1000 is 67,108,864,000, eight times that
+// 536,870,912,000; each is divided by the tier's MB/s without a remainder, and its latency added.
+struct TierRow {
+    const char* tier;
+    const char* holds;
+    std::uint64_t attend_ns;
+    std::uint64_t pass_ns;
+    std::uint64_t shared_pass_ns;
+    const char* pass_text;
+};
+constexpr TierRow kTierRows[] = {
+    {"hbm", "private", 200, 33'754, 268'635, "33.754 us"},
+    {"dram", "private", 90, 223'786, 1'789'659, "223.786 us"},
+    {"numa_far", "private", 140, 335'684, 2'684'494, "335.684 us"},
+    {"cxl", "coherent", 300, 1'048'876, 8'388'908, "1.048876 ms"},
+    {"remote_dram", "copy_only", 2'000, 5'594'405, 44'741'242, "5.594405 ms"},
+    {"disk", "private", 10'000, 9'596'980, 76'705'844, "9.59698 ms"},
+    {"remote", "copy_only", 100'000, 5'692'405, 44'839'242, "5.692405 ms"},
+};
+
+TEST(PlanFleet, ReferenceFiguresOfEveryTierAreExactInBothForms) {
+    for (const TierRow& row : kTierRows) {
+        const Json document = plan(reference({"--tier", row.tier, "--json"}));
+        EXPECT_EQ(document["holds"], row.holds) << row.tier;
+        const Json& regimes = document["regimes"];
+        EXPECT_EQ(regimes["private"]["prefill_tokens"], 32000);
+        EXPECT_EQ(regimes["private"]["resident_bytes"], 536870912);
+        EXPECT_EQ(regimes["private"]["reader_cost_ns"], 8000000000);
+        EXPECT_EQ(regimes["copy_only"]["prefill_tokens"], 4000);
+        EXPECT_EQ(regimes["copy_only"]["resident_bytes"], 536870912);
+        EXPECT_EQ(regimes["copy_only"]["reader_cost_ns"], row.pass_ns) << row.tier;
+        EXPECT_EQ(regimes["coherent"]["prefill_tokens"], 4000);
+        EXPECT_EQ(regimes["coherent"]["resident_bytes"], 67108864);
+        EXPECT_EQ(regimes["coherent"]["reader_cost_ns"], row.attend_ns) << row.tier;
+        EXPECT_EQ(regimes["coherent"]["full_pass_ns"], row.pass_ns) << row.tier;
+        EXPECT_EQ(regimes["coherent"]["full_pass_shared_ns"], row.shared_pass_ns) << row.tier;
+        const Outcome outcome = run_ctl(reference({"--tier", row.tier}));
+        EXPECT_THAT(outcome.out,
+                    ::testing::ContainsRegex("copy_only .*" + std::string(row.pass_text) + "\n"));
+        EXPECT_THAT(outcome.out, HasSubstr(std::string(row.holds) + " regime holds, because"));
+    }
+}
+
+TEST(PlanFleet, ManagedCoherenceShowsItsCostsApart) {
+    const std::string speeds = R"("cross_host_coherence":"managed","cache_writeback_mbps":12000,)"
+                               R"("cache_invalidate_mbps":20000)";
+    const Json known = plan(reference({"--profile", "-", "--json"}), tier_file(speeds));
+    EXPECT_EQ(known["holds"], "coherent");
+    EXPECT_EQ(known["regimes"]["coherent"]["reader_cost_ns"], 300);
+    EXPECT_EQ(known["regimes"]["coherent"]["seal_writeback_ns"], 5592406);
+    EXPECT_EQ(known["regimes"]["coherent"]["reader_invalidate_ns"], 3355444);
+    const Outcome text = run_ctl(reference({"--profile", "-"}), tier_file(speeds));
+    EXPECT_THAT(text.out,
+                HasSubstr("Managed coherence takes, besides, 5.592406 ms once at sealing, "
+                          "and 3.355444 ms for each attending reader"));
+    EXPECT_THAT(text.out, HasSubstr("costs 300 ns instead of 8 s, besides 5.59 ms once to write "
+                                    "the cache lines back at sealing and 3.36 ms for each reader"));
+
+    const std::string silent = R"("cross_host_coherence":"managed")";
+    const Json unknown = plan(reference({"--profile", "-", "--json"}), tier_file(silent));
+    EXPECT_EQ(unknown["regimes"]["coherent"]["seal_writeback_ns"], nullptr);
+    EXPECT_EQ(unknown["regimes"]["coherent"]["reader_invalidate_ns"], nullptr);
+    EXPECT_THAT(run_ctl(reference({"--profile", "-"}), tier_file(silent)).out,
+                HasSubstr("besides an unknown time once to write the cache lines back"));
+
+    const Json hardware = plan(reference({"--json"}));
+    EXPECT_EQ(hardware["regimes"]["coherent"]["seal_writeback_ns"], 0);
+    EXPECT_THAT(run_ctl(reference({})).out, ::testing::Not(HasSubstr("Managed")));
+}
+
+TEST(PlanFleet, SaysWhatItsCoherenceRestsOn) {
+    EXPECT_THAT(run_ctl(reference({})).out, HasSubstr("coherence across hosts hardware, "
+                                                      "representative)"));
+    const std::string declared = R"("cross_host_coherence":"hardware")";
+    EXPECT_THAT(run_ctl(reference({"--profile", "-"}), tier_file(declared)).out,
+                HasSubstr("coherence across hosts hardware, declared and not proven)"));
+    const Json document = plan(reference({"--profile", "-", "--json"}), tier_file(declared));
+    EXPECT_EQ(document["because"]["cross_host_coherence"]["value"], "hardware");
+    EXPECT_EQ(document["because"]["cross_host_coherence"]["source"], "declared");
+    EXPECT_EQ(document["because"]["hosts"]["source"], "representative");
+}
+
+TEST(PlanFleet, SaysWhatIsNotKnown) {
+    const Outcome outcome =
+        run_ctl(reference({"--profile", "-"}), pool_file(R"("share_kind":"cxl_hdm","hosts":8)"));
+    EXPECT_THAT(outcome.out, HasSubstr("whether the prefix fits is not checked"));
+    EXPECT_THAT(outcome.out, HasSubstr("one full pass over the bytes takes an unknown time"));
+    EXPECT_THAT(outcome.out, HasSubstr("one more reader costs an unknown time instead of 8 s.\n"));
+}
+
+std::vector<Json> lines_of(const std::string& text) {
+    std::vector<Json> out;
+    std::istringstream in(text);
+    for (std::string line; std::getline(in, line);) {
+        out.push_back(Json::parse(line, nullptr, false));
+    }
+    return out;
+}
+
+TEST(PlanFleetSweep, GivesOnePlanALine) {
+    std::vector<std::string> arguments = reference({"--sweep", "tenants=1..1024"});
+    arguments.erase(arguments.begin() + 2, arguments.begin() + 4);  // --tenants
+    const Outcome outcome = run_ctl(arguments);
+    EXPECT_EQ(outcome.status, kExitOk) << outcome.err;
+    const std::vector<Json> plans = lines_of(outcome.out);
+    ASSERT_EQ(plans.size(), 1024U);
+    for (std::size_t i = 0; i < plans.size(); ++i) {
+        EXPECT_EQ(plans[i]["inputs"]["tenants"], i + 1);
+        EXPECT_EQ(plans[i]["inputs"]["hosts"], i + 1);
+        EXPECT_EQ(plans[i]["regimes"]["private"]["prefill_tokens"], 4000 * (i + 1));
+    }
+    // A line is the plan itself.
+    EXPECT_EQ(plans[7], plan(reference({"--json"})));
+}
+
+TEST(PlanFleetSweep, SaysWhichPointsHaveNoPlan) {
+    std::vector<std::string> arguments = reference({"--sweep", "bytes=1TiB..4TiB*2"});
+    arguments.erase(arguments.begin() + 6, arguments.begin() + 8);  // --bytes
+    const Outcome outcome = run_ctl(arguments);
+    EXPECT_EQ(outcome.status, kExitNo);
+    const std::vector<Json> plans = lines_of(outcome.out);
+    ASSERT_EQ(plans.size(), 3U);
+    EXPECT_EQ(plans[1]["holds"], "coherent");
+    EXPECT_EQ(plans[2]["refused"], "span_exceeds_capacity");
+    EXPECT_EQ(plans[2]["inputs"]["bytes"], 4ULL << 40U);
+    EXPECT_THAT(outcome.err, HasSubstr("1 of 3 points have no plan; the first: bytes 4398046511104"
+                                       ": span_exceeds_capacity: "));
+}
+
+TEST(PlanFleetSweep, RefusesOptionsThatDoNotGoTogether) {
+    const std::pair<std::vector<std::string>, const char*> table[] = {
+        {{"--sweep", "tenants=1..4"}, "--tenants and --sweep both give tenants"},
+        {{"--sweep", "speed=1..4"}, "no input of this name varies"},
+        {{"--plot", "x.svg"}, "--plot draws a sweep: give --sweep, too"},
+        {{"--sweep", "hosts=1..4", "--plot", "-"}, "--plot needs the name of a file"},
+    };
+    for (const auto& [more, message] : table) {
+        std::vector<std::string> arguments = reference({});
+        arguments.insert(arguments.end(), more.begin(), more.end());
+        const Outcome outcome = run_ctl(arguments);
+        EXPECT_EQ(outcome.status, kExitUsage);
+        EXPECT_THAT(outcome.out, IsEmpty());
+        EXPECT_THAT(outcome.err, HasSubstr(message));
+    }
+}
+
 TEST(PlanFleet, SaysWhenComputingAgainIsCheaper) {
     std::vector<std::string> arguments = reference({"--tier", "remote"});
     arguments[9] = "1";  // 4 us in all, less than any copy
     const Outcome outcome = run_ctl(arguments);
     EXPECT_EQ(outcome.status, kExitOk);
-    EXPECT_THAT(outcome.out, HasSubstr("computing it again (4 us), so compute it.\n"));
+    EXPECT_THAT(
+        outcome.out,
+        HasSubstr("one more reader costs 5.69 ms, which is no less than computing it again (4 us), "
+                  "so compute it.\n"));
     arguments.push_back("--json");
     EXPECT_EQ(plan(arguments)["advice"], "recompute_cheaper");
 }

@@ -59,5 +59,15 @@ TEST(FormatNs, TakesTheLargestUnitAndIsExactWhereItCanBe) {
     EXPECT_EQ(format_ns(UINT64_MAX), "18446744073.71 s");
 }
 
+TEST(FormatNs, ExactlyKeepsEveryDecimal) {
+    EXPECT_EQ(format_ns_exactly(0), "0 ns");
+    EXPECT_EQ(format_ns_exactly(300), "300 ns");
+    EXPECT_EQ(format_ns_exactly(1'000), "1 us");
+    EXPECT_EQ(format_ns_exactly(5'692'405), "5.692405 ms");
+    EXPECT_EQ(format_ns_exactly(9'596'980), "9.59698 ms");
+    EXPECT_EQ(format_ns_exactly(8'000'000'001), "8.000000001 s");
+    EXPECT_EQ(format_ns_exactly(UINT64_MAX), "18446744073.709551615 s");
+}
+
 }  // namespace
 }  // namespace cxlpool::ctl
