@@ -318,6 +318,10 @@ typedef struct cxlpool_fleet_plan {
     cxlpool_regime_plan regimes[3]; /* by CXLPOOL_REGIME_ */
     uint64_t full_pass_ns;          /* coherent: one pass over all bytes; or CXLPOOL_UNKNOWN */
     uint64_t full_pass_shared_ns;   /* with the link shared by all hosts; or CXLPOOL_UNKNOWN */
+    /* What managed coherence costs besides: once when the prefix is sealed, and for each attending
+     * reader before its first read. 0 where none is needed; or CXLPOOL_UNKNOWN. */
+    uint64_t seal_writeback_ns;
+    uint64_t reader_invalidate_ns;
 } cxlpool_fleet_plan;
 
 /* A connection to the daemon as one tenant. */

@@ -585,6 +585,8 @@ int cxlpool_plan_fleet(cxlpool_client* client, const cxlpool_fleet_question* que
         said.regimes[CXLPOOL_REGIME_COHERENT] = regime_to(reply->coherent);
         said.full_pass_ns = reply->full_pass_ns;
         said.full_pass_shared_ns = reply->full_pass_shared_ns;
+        said.seal_writeback_ns = reply->seal_writeback_ns;
+        said.reader_invalidate_ns = reply->reader_invalidate_ns;
         copy_out(plan, said);
         return kOk;
     });

@@ -570,6 +570,8 @@ Server::Answer Server::plan_fleet(const wire::PlanFleetRequest& request) const {
     out.coherent = to_wire(plan->coherent);
     out.full_pass_ns = or_unknown(plan->coherent.full_pass_ns);
     out.full_pass_shared_ns = or_unknown(plan->coherent.full_pass_shared_ns);
+    out.seal_writeback_ns = or_unknown(plan->coherent.seal_writeback_ns);
+    out.reader_invalidate_ns = or_unknown(plan->coherent.reader_invalidate_ns);
     return Reply(out);
 }
 

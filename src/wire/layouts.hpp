@@ -230,6 +230,8 @@ void layout(C& c, Field<C, PlanFleetReply> m) {
     regime(m.coherent);
     c.number("full pass", m.full_pass_ns);
     c.number("full pass shared", m.full_pass_shared_ns);
+    c.number("seal writeback", m.seal_writeback_ns);
+    c.number("reader invalidate", m.reader_invalidate_ns);
 }
 
 template <typename C>

@@ -215,6 +215,9 @@ struct PlanFleetReply {
     PlanRegime coherent;
     std::uint64_t full_pass_ns = 0;         // UINT64_MAX: unknown
     std::uint64_t full_pass_shared_ns = 0;  // UINT64_MAX: unknown
+    // What managed coherence costs besides; 0: none is needed, UINT64_MAX: unknown.
+    std::uint64_t seal_writeback_ns = 0;
+    std::uint64_t reader_invalidate_ns = 0;
     bool operator==(const PlanFleetReply&) const = default;
 };
 

@@ -291,6 +291,8 @@ wire::ReplyBody FakeDaemon::reply_to(const wire::Request& request, UniqueFd& des
                 reply.coherent = {11, 12, 13, 14, 15};
                 reply.full_pass_ns = 16;
                 reply.full_pass_shared_ns = UINT64_MAX;
+                reply.seal_writeback_ns = 17;
+                reply.reader_invalidate_ns = UINT64_MAX;
                 return reply;
             },
             [&](const wire::DocumentRequest&) -> wire::ReplyBody {

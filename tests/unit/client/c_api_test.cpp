@@ -174,6 +174,8 @@ TEST(CApi, ThePlanComesBackWhole) {
     EXPECT_EQ(plan.regimes[CXLPOOL_REGIME_COHERENT].reader_cost_ns, 15U);
     EXPECT_EQ(plan.full_pass_ns, 16U);
     EXPECT_EQ(plan.full_pass_shared_ns, CXLPOOL_UNKNOWN);
+    EXPECT_EQ(plan.seal_writeback_ns, 17U);
+    EXPECT_EQ(plan.reader_invalidate_ns, CXLPOOL_UNKNOWN);
     const auto requests = w.daemon.take_requests();
     ASSERT_EQ(requests.size(), 1U);
     EXPECT_EQ(std::get<wire::PlanFleetRequest>(requests[0].body),

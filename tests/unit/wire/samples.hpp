@@ -121,6 +121,8 @@ inline std::vector<Sample> all() {
     plan.coherent = {4000, 0x4000000, 28000, 0x1C000000, 300};
     plan.full_pass_ns = 1048876;
     plan.full_pass_shared_ns = UINT64_MAX;
+    plan.seal_writeback_ns = 5592406;
+    plan.reader_invalidate_ns = 3355444;
     reply("plan_fleet", Type::plan_fleet, plan);
 
     request("adjudicate", AdjudicateRequest{1, span, 0x1234, content, Decision::poison});
