@@ -389,6 +389,10 @@ void Server::close_session(std::uint64_t id) {
     }
     session.contexts.clear();
     session.out.clear();
+    // Before the peer can hear of it, and also seen by one that only looks at its board.
+    for (std::uint32_t index = 0; index < session.leases.size(); ++index) {
+        let_go(session, index);
+    }
     session.board.reset();
     // The peer hears at once that it is over. The close comes when the reaper gets to it: with the
     // socket goes what the peer sent and nobody read, descriptors too.

@@ -61,7 +61,8 @@ class Server {
     // Starts to accept. The sockets stay open as long as the server. Errors: those of the reactor.
     Result<void> serve(UniqueFd engine_listener, UniqueFd admin_listener);
 
-    // Closes every connection; what it was filling is rolled back.
+    // Closes every connection: its lease board is cleared first, and what it was filling is rolled
+    // back.
     void shut_down();
 
   private:

@@ -10,7 +10,10 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/clock.hpp"
+#include "client/session.hpp"
 #include "daemon_process.hpp"
+#include "support/wire_axes.hpp"
 
 namespace cxlpool {
 namespace {
@@ -36,6 +39,41 @@ TEST(Lifecycle, AStopWithLiveConnectionsIsClean) {
     ASSERT_TRUE(engine);
     EXPECT_EQ(daemon.stop(SIGINT).status, 0);
     EXPECT_EQ(engine->call(wire::ContextRegisterRequest{}).error().code(), Errc::disconnected);
+}
+
+// The holder asks nobody: it looks at its lease board, as an engine does between two reads.
+void expect_no_lease_lives_after(int signal) {
+    DaemonProcess daemon;
+    ASSERT_TRUE(daemon.start(basic_config(daemon.directory()))) << daemon.ended().err;
+    Result<client::Connection> connection = daemon.engine(1);
+    ASSERT_TRUE(connection);
+    const auto engine = client::Session::open(std::move(*connection), system_clock());
+    ASSERT_TRUE(engine) << engine.error().message();
+    client::Session& session = **engine;
+    const auto context = session.register_context(testing::complete_axes("m"));
+    ASSERT_TRUE(context) << context.error().message();
+    SpanDigest sealed_span;
+    sealed_span.bytes.fill(1);
+    SpanDigest filling_span;
+    filling_span.bytes.fill(2);
+    const auto sealed = session.begin(wire::BeginRequest{*context, sealed_span, 4096, ""});
+    ASSERT_TRUE(sealed) << sealed.error().message();
+    ASSERT_TRUE(session.seal(sealed->grant.lease));
+    const auto hits = session.lookup(*context, std::span(&sealed_span, 1));
+    ASSERT_TRUE(hits) << hits.error().message();
+    const auto filling = session.begin(wire::BeginRequest{*context, filling_span, 4096, ""});
+    ASSERT_TRUE(filling) << filling.error().message();
+    ASSERT_TRUE(session.live((*hits)[0].lease));
+    ASSERT_TRUE(session.live(filling->grant.lease));
+    EXPECT_EQ(daemon.stop(signal).status, 0);
+    EXPECT_FALSE(session.live((*hits)[0].lease));
+    EXPECT_FALSE(session.live(filling->grant.lease));
+    EXPECT_EQ(session.renew((*hits)[0].lease).error().code(), Errc::disconnected);
+}
+
+TEST(Lifecycle, NoLeaseLivesAfterACleanStop) {
+    expect_no_lease_lives_after(SIGTERM);
+    expect_no_lease_lives_after(SIGINT);
 }
 
 TEST(Lifecycle, AfterAKillTheNextOneTakesTheStaleSockets) {
