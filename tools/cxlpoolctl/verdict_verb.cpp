@@ -9,14 +9,12 @@
 #include "cxlpoolctl/output.hpp"
 #include "cxlpoolctl/source.hpp"
 #include "cxlpoolctl/verb.hpp"
-#include "domain/context.hpp"
+#include "domain/context_file.hpp"
 
 namespace cxlpool::ctl {
 namespace {
 
 constexpr std::string_view kVerb = "verdict";
-// Fifteen axes of at most 256 bytes, with room for how a person lays them out.
-constexpr std::size_t kContextFileMaxBytes = 64U << 10U;
 
 OptionSet options() {
     OptionSet set(
@@ -39,49 +37,18 @@ OptionSet options() {
     return set;
 }
 
-Result<void> set_axis(ContextFields& fields, std::string_view name, const std::string& value) {
-    const std::optional<Axis> axis = parse_axis(name);
-    if (!axis) {
-        return Error{Errc::unknown_word, "unknown axis '" + std::string(name) +
-                                             "'; 'cxlpoolctl verdict --help' "
-                                             "lists them"};
-    }
-    fields[*axis] = value;
-    return {};
-}
-
-Result<void> read_context_file(const std::string& file, Streams& streams, ContextFields& fields) {
-    const Result<std::string> text = read_file(file, streams.in, kContextFileMaxBytes);
-    if (!text) {
-        return text.error();
-    }
-    const Result<json::Value> document = json::parse(file, *text);
-    if (!document) {
-        return document.error();
-    }
-    if (!document->is(json::Value::Kind::object)) {
-        return json::error_at(Errc::malformed, file, *document, "a context is one JSON object");
-    }
-    for (const auto& [name, value] : document->members) {
-        std::string written = value.string;
-        if (value.is(json::Value::Kind::unsigned_number)) {
-            written = std::to_string(value.unsigned_number);  // page_tokens, layers
-        } else if (!value.is(json::Value::Kind::string)) {
-            return json::error_at(Errc::malformed, file, value,
-                                  "the value of axis '" + name + "' is no text");
-        }
-        const Result<void> set = set_axis(fields, name, written);
-        if (!set) {
-            return json::error_at(set.error().code(), file, value, set.error().message());
-        }
-    }
-    return {};
-}
-
 Result<ContextFields> read_context(const OptionValues& values, Streams& streams) {
     ContextFields fields;
     if (const std::optional<std::string> file = values.value("context")) {
-        CXLPOOL_TRY(read_context_file(*file, streams, fields));
+        const Result<std::string> text = read_file(*file, streams.in, kContextFileMaxBytes);
+        if (!text) {
+            return text.error();
+        }
+        Result<ContextFields> read = parse_context_file(*file, *text);
+        if (!read) {
+            return read.error();
+        }
+        fields = *std::move(read);
     }
     for (const std::string& pair : values.values("axis")) {
         const std::size_t equals = pair.find('=');
