@@ -106,6 +106,11 @@ std::string managed_costs(const FleetPlanView& view) {
 // One sentence.
 std::string conclusion(const FleetPlanView& view) {
     const FleetPlan& plan = view.plan;
+    if (plan.hosts == 1) {
+        return "One host keeps one copy in any case, which its tenants share: between hosts there "
+               "is "
+               "nothing to save.";
+    }
     const RegimePlan& held = plan.regime(plan.holds);
     const std::string managed = managed_costs(view);
     std::string out = "Over " + view.profile.name + " the " + std::string(to_word(plan.holds)) +
@@ -220,8 +225,13 @@ void print_fleet_plan(std::ostream& out, const FleetPlanView& view) {
         out << "How much it holds is not known, so whether the prefix fits is not checked.\n";
     }
     if (plan.attending_hosts < plan.hosts) {
-        out << "The pool reaches " << plan.attending_hosts << " of the " << plan.hosts
-            << " hosts; the others build their own copies, which the figures include.\n";
+        if (reachable(view.profile)) {
+            out << "The pool reaches " << plan.attending_hosts << " of the " << plan.hosts
+                << " hosts; the others build their own copies, which the figures include.\n";
+        } else {
+            out << "The rows copy_only and coherent are what it would be if all "
+                << with_unit(plan.hosts, "host") << " reached it.\n";
+        }
     }
     out << '\n' << printable(conclusion(view)) << '\n';
 }

@@ -25,7 +25,9 @@ OptionSet options() {
         "copied to every host, or attended in place. The profile decides which of the three "
         "holds.");
     set.value("tenants", "N", "tenants that want the prefix")
-        .value("hosts", "H", "hosts that they are on, at most N (default: N)")
+        .value("hosts", "H",
+               "hosts that they are on, at most N (default: N); a prefix is built or\n"
+               "copied once a host, whatever its tenants")
         .value("tokens", "T", "tokens of the prefix")
         .value("bytes", "B", "bytes of its KV cache: 67108864, 64MiB, 1GB")
         .value("recompute-ns-per-token", "R", "time to compute one token again, in ns")

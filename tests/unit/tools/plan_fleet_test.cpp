@@ -126,6 +126,18 @@ TEST(PlanFleet, SaysWhenThePoolReachesOnlySomeHosts) {
     EXPECT_THAT(outcome.out, HasSubstr("The pool reaches 2 of the 8 hosts"));
 }
 
+TEST(PlanFleet, SaysWhatRowsAreWorthThatNoOtherHostCanUse) {
+    const Outcome outcome = run_ctl(reference({"--tier", "dram"}));
+    EXPECT_THAT(outcome.out, HasSubstr("are what it would be if all 8 hosts reached it"));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("which the figures include")));
+}
+
+TEST(PlanFleet, OneHostHasNothingToSave) {
+    const Outcome outcome = run_ctl(reference({"--hosts", "1"}));
+    EXPECT_THAT(outcome.out, HasSubstr("between hosts there is nothing to save"));
+    EXPECT_THAT(outcome.out, Not(HasSubstr("other hosts attend")));
+}
+
 TEST(PlanFleet, TableShowsThreeRegimesAndOneConclusion) {
     const Outcome outcome = run_ctl(reference({"--tier", "cxl"}));
     EXPECT_EQ(outcome.status, kExitOk);
