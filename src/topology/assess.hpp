@@ -1,12 +1,14 @@
 // The parts that assess() is made of. Internal to topology.
 #pragma once
 
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/units.hpp"
 #include "topology/lookup.hpp"
 #include "topology/rules.hpp"
 
@@ -42,8 +44,15 @@ std::string bytes_text(std::uint64_t bytes);
 // "mem0, mem1".
 std::string join(const std::vector<std::string>& names);
 
-// What memdevs and their windows say: disabled devices, identities, capacity that nobody uses.
+// The sum, or the largest number: of foreign sizes, for people to read.
+inline std::uint64_t capped_sum(std::uint64_t a, std::uint64_t b) noexcept {
+    return checked_add(a, b).value_or(std::numeric_limits<std::uint64_t>::max());
+}
+
+// What memdevs and their windows say: disabled devices, identities, capacity that nobody uses or
+// can reach.
 void assess_memdevs(const Topology& topology, const Lookup& lookup, Findings& findings);
+void assess_unused_memory(const Topology& topology, const Lookup& lookup, Findings& findings);
 
 // The pools, and why the other regions and dax devices are none.
 std::vector<PoolCandidate> assess_pools(const Topology& topology, const Lookup& lookup,

@@ -1,24 +1,44 @@
 #include <algorithm>
 #include <set>
 
-#include "base/units.hpp"
 #include "topology/assess.hpp"
 
 namespace cxlpool {
 namespace {
 
-std::uint64_t sum(std::uint64_t a, std::uint64_t b) {
-    return checked_add(a, b).value_or(~std::uint64_t{0});
+// A region that the kernel found no devices for, on a machine that translates addresses or decodes
+// in a way it does not follow: then the devices get no driver either.
+std::vector<std::string> regions_without_devices(const Topology& topology) {
+    std::vector<std::string> names;
+    for (const Region& region : topology.regions) {
+        if (region.state != Region::State::committed && region.mappings.empty()) {
+            names.push_back(region.name);
+        }
+    }
+    return names;
 }
 
 void disabled(const Topology& topology, Findings& findings) {
-    for (const Memdev& memdev : topology.memdevs) {
-        if (memdev.enabled == false) {
-            findings.warning(
-                "memdev_disabled", memdev.name,
-                memdev.name + " has no driver bound; no region over it is offered",
-                "cxl enable-memdev " + memdev.name + ", and 'dmesg | grep cxl' if that fails");
+    const std::vector<std::string> waiting = regions_without_devices(topology);
+    std::set<std::string_view> mapped;
+    for (const Region& region : topology.regions) {
+        for (const RegionMapping& mapping : region.mappings) {
+            mapped.insert(mapping.memdev);
         }
+    }
+    for (const Memdev& memdev : topology.memdevs) {
+        if (memdev.enabled != false) {
+            continue;
+        }
+        const bool region_first = !waiting.empty() && mapped.count(memdev.name) == 0;
+        findings.warning("memdev_disabled", memdev.name,
+                         memdev.name + " has no driver bound; no region over it is offered",
+                         region_first ? "see " + join(waiting) +
+                                            " first: the kernel found no devices for it, and "
+                                            "'dmesg | grep cxl' says why; enabling " +
+                                            memdev.name + " does not mend that"
+                                      : "cxl enable-memdev " + memdev.name +
+                                            ", and 'dmesg | grep cxl' if that fails");
     }
 }
 
@@ -51,117 +71,17 @@ void identities(const Topology& topology, Findings& findings) {
             findings.info("duplicate_host", join(names),
                           join(names) + " show the same host address " + host +
                               "; they are kept apart by name",
-                          "");
+                          next);
         }
     }
-}
-
-// What the endpoint decoders of each memdev have taken, or else its share of its regions.
-std::map<std::string, std::uint64_t> used_bytes(const Topology& topology, const Lookup& lookup) {
-    std::map<std::string, std::uint64_t> used;
-    for (const Decoder& decoder : topology.decoders) {
-        const Port* const endpoint = lookup.port(decoder.parent);
-        if (decoder.kind == Decoder::Kind::endpoint && endpoint != nullptr) {
-            std::uint64_t& bytes = used[endpoint->host];
-            bytes = sum(bytes, decoder.dpa_size_bytes.value_or(0));
-        }
-    }
-    std::map<std::string, std::uint64_t> shares;
-    for (const Region& region : topology.regions) {
-        for (const RegionMapping& mapping : region.mappings) {
-            std::uint64_t& bytes = shares[mapping.memdev];
-            bytes = sum(bytes, region.capacity_bytes / region.mappings.size());
-        }
-    }
-    for (const auto& [memdev, bytes] : shares) {
-        used[memdev] = std::max(used[memdev], bytes);
-    }
-    return used;
-}
-
-struct Unused {
-    std::vector<std::string> memdevs;
-    std::uint64_t bytes = 0;
-    std::uint64_t pmem_bytes = 0;
-};
-
-Unused unused(const Topology& topology, const Lookup& lookup) {
-    const std::map<std::string, std::uint64_t> used = used_bytes(topology, lookup);
-    Unused out;
-    for (const Memdev& memdev : topology.memdevs) {
-        if (memdev.enabled == false) {
-            continue;
-        }
-        const std::uint64_t whole = sum(memdev.ram_bytes, memdev.pmem_bytes);
-        const auto found = used.find(memdev.name);
-        const std::uint64_t taken = found == used.end() ? 0 : found->second;
-        if (taken < whole) {
-            out.memdevs.push_back(memdev.name);
-            out.bytes = sum(out.bytes, whole - taken);
-            out.pmem_bytes = sum(out.pmem_bytes, memdev.pmem_bytes);
-        }
-    }
-    return out;
-}
-
-// The root decoder with the most room; null when none has any.
-const Decoder* roomiest_window(const Topology& topology, bool& any_window) {
-    const Decoder* best = nullptr;
-    any_window = false;
-    for (const Decoder& decoder : topology.decoders) {
-        if (decoder.kind != Decoder::Kind::root) {
-            continue;
-        }
-        any_window = true;
-        const std::uint64_t room = decoder.max_available_extent_bytes.value_or(0);
-        if (room > 0 && (best == nullptr || room > *best->max_available_extent_bytes)) {
-            best = &decoder;
-        }
-    }
-    return best;
-}
-
-std::string create_region(const Unused& free, const Decoder* window) {
-    const bool pmem = free.pmem_bytes > 0;
-    return std::string("cxl create-region -t ") + (pmem ? "pmem" : "ram") + " -m -d " +
-           (window == nullptr ? std::string("ROOT_DECODER") : window->name) + " -w 1 " +
-           free.memdevs.front() +
-           (window == nullptr ? " (ROOT_DECODER: see 'cxl list -D -d root')" : "") +
-           (pmem ? ", then: ndctl create-namespace -m devdax" : ", then: daxctl list -RD");
-}
-
-void capacity(const Topology& topology, const Lookup& lookup, Findings& findings) {
-    const Unused free = unused(topology, lookup);
-    if (free.bytes == 0) {
-        return;
-    }
-    bool any_window = false;
-    const Decoder* const window = roomiest_window(topology, any_window);
-    // Firmware that puts CXL memory into the boot map leaves windows without room, and neither a
-    // region nor a dax device.
-    if (any_window && window == nullptr && topology.regions.empty() &&
-        topology.dax_devices.empty() && free.pmem_bytes == 0) {
-        findings.info("firmware_system_ram", join(free.memdevs),
-                      join(free.memdevs) + ": " + bytes_text(free.bytes) +
-                          " of memory is in use as System RAM by firmware, nothing to pool",
-                      "to pool it, have the firmware set it aside (BIOS option for CXL memory: "
-                      "\"specific purpose\"); no kernel switch takes it back after boot");
-        return;
-    }
-    findings.warning(
-        "unprovisioned_capacity", join(free.memdevs),
-        join(free.memdevs) + ": " + bytes_text(free.bytes) + " unprovisioned, no region maps it",
-        any_window && window == nullptr
-            ? "no window has room for a region: look for memory that firmware already mapped "
-              "(daxctl list -RD, /proc/iomem)"
-            : create_region(free, window));
 }
 
 // Devices can hold more than all windows together let the host address.
 void unreachable(const Topology& topology, Findings& findings) {
     std::uint64_t devices = 0;
     for (const Memdev& memdev : topology.memdevs) {
-        devices = sum(devices, sum(sum(memdev.ram_bytes, memdev.pmem_bytes), memdev.dynamic_bytes));
+        devices = capped_sum(devices, capped_sum(capped_sum(memdev.ram_bytes, memdev.pmem_bytes),
+                                                 memdev.dynamic_bytes));
     }
     std::uint64_t windows = 0;
     std::set<std::pair<std::uint64_t, std::uint64_t>> seen;
@@ -172,7 +92,7 @@ void unreachable(const Topology& topology, Findings& findings) {
             continue;
         }
         const bool fresh = !decoder.resource || seen.emplace(*decoder.resource, size).second;
-        windows = sum(windows, fresh ? size : 0);
+        windows = capped_sum(windows, fresh ? size : 0);
         names.push_back(decoder.name);
     }
     if (windows == 0 || devices <= windows) {
@@ -191,7 +111,7 @@ void unreachable(const Topology& topology, Findings& findings) {
 void assess_memdevs(const Topology& topology, const Lookup& lookup, Findings& findings) {
     disabled(topology, findings);
     identities(topology, findings);
-    capacity(topology, lookup, findings);
+    assess_unused_memory(topology, lookup, findings);
     unreachable(topology, findings);
 }
 

@@ -92,6 +92,7 @@ class Assessor {
                                     ": " + *kept + " is kept, " + region.name + " is refused",
                                 "cxl destroy-region " + region.name +
                                     ", or correct the base address of its devices");
+                refused_.insert(region.name);
                 return;
             }
         }
@@ -106,6 +107,9 @@ class Assessor {
     }
 
     void explain_region(const Region& region) {
+        if (refused_.count(region.name) != 0 && region.state != Region::State::committed) {
+            return;  // it lost its addresses to another, and cannot be committed before it has some
+        }
         if (region.state != Region::State::committed) {
             not_committed(region);
             return;
@@ -243,21 +247,42 @@ class Assessor {
                               "read the topology as root, which sees physical addresses");
             return;
         }
+        const std::string name =
+            device.name + (device.region_path.empty() ? "" : " (" + device.region_path + ")");
+        if (is_plain_nvdimm(device)) {
+            findings_.info("no_cxl_memdev", device.name,
+                           name +
+                               ": an NVDIMM of this host, no CXL memdev behind it; no other host "
+                               "reaches it",
+                           "nothing: it serves this host alone, whatever is declared");
+            return;
+        }
         findings_.info("no_cxl_memdev", device.name,
-                       device.name +
-                           (device.region_path.empty() ? "" : " (" + device.region_path + ")") +
+                       name +
                            ": no CXL memdev known behind it; coherence: host only, unproven; "
                            "hosts: 1 assumed",
-                       "declare hosts and coherence for the pool if several hosts reach it");
+                       device.mode == DaxMode::system_ram
+                           ? "nothing while it is system RAM; as a pool: declare hosts and "
+                             "coherence if several hosts reach it"
+                           : "declare hosts and coherence for the pool if several hosts reach it");
     }
 
     void system_ram(const DaxDevice& device) {
-        std::string message = device.name + " is system RAM";
+        std::string message = device.name + ", " + bytes_text(*device.capacity_bytes);
+        if (!device.region.empty()) {
+            const Region* const region = lookup_.region(device.region);
+            const std::string memdevs = region == nullptr ? "" : join(memdevs_of(*region));
+            message += " of " + device.region + (memdevs.empty() ? "" : " (" + memdevs + ")");
+        }
+        if (device.target_node) {
+            message += ", on node " + std::to_string(*device.target_node);
+        }
+        message += ": system RAM";
         if (device.online_memblocks && device.total_memblocks) {
             message += ", " + std::to_string(*device.online_memblocks) + "/" +
                        std::to_string(*device.total_memblocks) + " blocks online";
         }
-        message += ": not mappable as a pool";
+        message += ", not mappable as a pool";
         const std::string back = "daxctl reconfigure-device --mode=devdax " + device.name;
         std::string next;
         if (device.online_memblocks == std::uint64_t{0}) {
@@ -274,6 +299,7 @@ class Assessor {
                 back;
         }
         findings_.warning("dax_system_ram", device.name, std::move(message), std::move(next));
+        explain_target(device);
     }
 
     // A device on a CXL region is a pool only with that region. Its own finding says why not.
@@ -376,6 +402,7 @@ class Assessor {
                               "describes the memory in the SRAT");
             return;
         }
+        explain_target(device);
         for (const NumaNode& node : topology_.nodes) {
             if (node.id == *device.target_node && node.has_cpus) {
                 findings_.warning("target_node_has_cpus", device.name,
@@ -388,10 +415,49 @@ class Assessor {
         }
     }
 
+    // A target node that is not there. Of a device that is mapped it need not be: nodes come online
+    // with their first block of system RAM.
+    void explain_target(const DaxDevice& device) {
+        if (!device.target_node) {
+            return;
+        }
+        const std::uint32_t node = *device.target_node;
+        const std::string subject = "node " + std::to_string(node) + " of " + device.name;
+        const std::vector<std::uint32_t>& possible = topology_.possible_nodes;
+        if (!possible.empty() &&
+            std::find(possible.begin(), possible.end(), node) == possible.end()) {
+            findings_.warning("target_node_impossible", device.name,
+                              subject +
+                                  " is none that this kernel can have: it cannot be system "
+                                  "RAM, and it is not placed by distance",
+                              "a newer kernel, or firmware that describes the memory in the SRAT; "
+                              "mapped as a pool it works as it is");
+            return;
+        }
+        if (is_online(topology_, node).value_or(true)) {
+            return;
+        }
+        if (device.mode == DaxMode::system_ram) {
+            findings_.warning("memory_node_offline", device.name,
+                              subject + " is not online: nobody uses the memory",
+                              "daxctl online-memory " + device.name +
+                                  " to use it as system RAM, "
+                                  "or daxctl reconfigure-device --mode=devdax " +
+                                  device.name + " to make it a pool");
+        } else {
+            findings_.info("memory_node_offline", device.name,
+                           subject +
+                               " is not online, as is usual for memory that is mapped: its "
+                               "distance and firmware figures are not known",
+                           "nothing: give its figures in a profile file, or measure them");
+        }
+    }
+
     const Topology& topology_;
     const Lookup& lookup_;
     Findings& findings_;
-    std::set<std::string> usable_;  // regions that may carry a pool
+    std::set<std::string> usable_;   // regions that may carry a pool
+    std::set<std::string> refused_;  // regions whose addresses another one has
     std::map<std::string, std::uint64_t> exposed_;
     bool dax_of_unknown_region_ = false;
     std::map<std::uint64_t, std::size_t> serials_;

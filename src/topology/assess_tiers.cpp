@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <set>
 
 #include "topology/assess.hpp"
@@ -67,9 +68,13 @@ void tell_apart(std::vector<Profile>& tiers) {
 
 std::vector<Profile> assess_tiers(const Topology& topology, Findings& findings) {
     std::set<std::uint32_t> behind_dax;
+    std::map<std::uint32_t, std::string> nvdimms;
     for (const DaxDevice& device : topology.dax_devices) {
         if (device.mode == DaxMode::system_ram && device.target_node) {
             behind_dax.insert(*device.target_node);
+            if (is_plain_nvdimm(device)) {
+                nvdimms.emplace(*device.target_node, device.name);
+            }
         }
     }
     std::vector<const NumaNode*> nodes;
@@ -97,14 +102,26 @@ std::vector<Profile> assess_tiers(const Topology& topology, Findings& findings) 
         if (node->has_cpus) {
             continue;
         }
-        if (behind_dax.count(node->id) != 0) {
+        const auto nvdimm = nvdimms.find(node->id);
+        if (behind_dax.count(node->id) != 0 && nvdimm == nvdimms.end()) {
             tiers.push_back(node_profile(*node, Tier::cxl));
-        } else {
-            const std::string name = "node" + std::to_string(node->id);
+            continue;
+        }
+        const std::string name = "node" + std::to_string(node->id);
+        const std::string what =
+            name + " has " + bytes_text(*node->capacity_bytes) + " and no CPUs";
+        if (nvdimm != nvdimms.end()) {
             findings.info("memory_only_node", name,
-                          name + " has " + bytes_text(*node->capacity_bytes) +
-                              " and no CPUs, and no dax device stands behind it: it is no tier",
-                          "");
+                          what + "; behind it stands " + nvdimm->second +
+                              ", an NVDIMM of this host and not CXL: it is no tier",
+                          "nothing; or make it a pool of this host: daxctl reconfigure-device "
+                          "--mode=devdax " +
+                              nvdimm->second);
+        } else {
+            findings.info("memory_only_node", name,
+                          what + ", and no dax device stands behind it: it is no tier",
+                          "if it is CXL memory that firmware gave to the OS, have the firmware set "
+                          "it aside (\"specific purpose\"), so that it comes up as a dax device");
         }
     }
     tell_apart(tiers);

@@ -7,6 +7,9 @@
 namespace cxlpool {
 namespace {
 
+// A CXL tree is a handful of levels; a parent chain longer than this is a loop in bad input.
+constexpr int kMostLevels = 64;
+
 bool is_digit(char c) noexcept {
     return c >= '0' && c <= '9';
 }
@@ -50,6 +53,33 @@ const Port* Lookup::endpoint(const RegionMapping& mapping) const {
         }
     }
     return endpoint(std::string_view(mapping.memdev));
+}
+
+std::optional<RootPath> path_to_root(const Port& endpoint, const Lookup& lookup) {
+    const Port* below = &endpoint;
+    std::uint32_t ports_passed = 0;
+    for (int level = 0; level < kMostLevels; ++level) {
+        const Port* const above = lookup.port(below->parent);
+        if (above != nullptr && above->kind == Port::Kind::root) {
+            // A restricted device hangs on the root directly and is its own bridge.
+            return RootPath{below, ports_passed == 0 ? 0 : ports_passed - 1};
+        }
+        if (above == nullptr) {
+            // A capture without the bus still tells the depth.
+            if (below->kind == Port::Kind::port && below->depth == 1U) {
+                return RootPath{below, ports_passed == 0 ? 0 : ports_passed - 1};
+            }
+            return std::nullopt;
+        }
+        below = above;
+        ++ports_passed;
+    }
+    return std::nullopt;
+}
+
+bool is_target(const DecoderTarget& target, const Port& host_bridge) noexcept {
+    return target.target == host_bridge.host || target.alias == host_bridge.host ||
+           (!host_bridge.parent_dport.empty() && target.target == host_bridge.parent_dport);
 }
 
 bool natural_less(std::string_view a, std::string_view b) noexcept {
@@ -99,6 +129,22 @@ std::vector<PhysicalRange> physical_ranges(const DaxDevice& device) {
         return {*range};
     }
     return {};
+}
+
+bool is_plain_nvdimm(const DaxDevice& device) noexcept {
+    return device.region.empty() && device.region_path.find("/ndbus") != std::string::npos &&
+           device.region_path.find("/nvdimm-bridge") == std::string::npos;
+}
+
+std::optional<bool> is_online(const Topology& topology, std::uint32_t node) noexcept {
+    // A running machine has an online node: where none is shown, the list could not be read.
+    bool any = false;
+    bool found = false;
+    for (const NumaNode& one : topology.nodes) {
+        any = any || one.online;
+        found = found || (one.id == node && one.online);
+    }
+    return any ? std::optional<bool>(found) : std::nullopt;
 }
 
 }  // namespace cxlpool

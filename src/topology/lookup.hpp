@@ -41,6 +41,17 @@ class Lookup {
     Map<Port> endpoints_;
 };
 
+// The port right below the root (the host bridge) above an endpoint, and how many ports lie between
+// it and the endpoint.
+struct RootPath {
+    const Port* host_bridge = nullptr;
+    std::uint32_t switches = 0;
+};
+std::optional<RootPath> path_to_root(const Port& endpoint, const Lookup& lookup);
+
+// True when a root decoder's target is that host bridge.
+bool is_target(const DecoderTarget& target, const Port& host_bridge) noexcept;
+
 // True when `a` stands before `b`, with numbers inside compared as numbers: mem2 before mem10.
 bool natural_less(std::string_view a, std::string_view b) noexcept;
 
@@ -48,6 +59,12 @@ bool natural_less(std::string_view a, std::string_view b) noexcept;
 std::optional<PhysicalRange> physical_range(const std::optional<std::uint64_t>& resource,
                                             const std::optional<std::uint64_t>& size_bytes);
 std::vector<PhysicalRange> physical_ranges(const DaxDevice& device);
+
+// An NVDIMM of this host: on an nvdimm bus that is not below a CXL root.
+bool is_plain_nvdimm(const DaxDevice& device) noexcept;
+
+// Whether a node is online; nothing when the source does not tell about nodes.
+std::optional<bool> is_online(const Topology& topology, std::uint32_t node) noexcept;
 
 inline bool contains(const PhysicalRange& outer, const PhysicalRange& inner) noexcept {
     return outer.start <= inner.start && inner.end <= outer.end;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 
 #include "topology/assess.hpp"
 #include "topology/window.hpp"
@@ -9,13 +10,6 @@ namespace {
 template <typename T>
 Known<T> observed(T value, std::string detail) {
     return Known<T>::of(std::move(value), Source::observed, std::move(detail));
-}
-
-// An NVDIMM of this host: on an nvdimm bus that is not below a CXL root.
-bool is_plain_nvdimm(const DaxDevice* device) {
-    return device != nullptr && device->region.empty() &&
-           device->region_path.find("/ndbus") != std::string::npos &&
-           device->region_path.find("/nvdimm-bridge") == std::string::npos;
 }
 
 Known<bool> persistent(const DaxDevice* device, const Region* region) {
@@ -30,20 +24,18 @@ Known<bool> persistent(const DaxDevice* device, const Region* region) {
 
 // The node that the device hangs on: that of its memdevs when they agree, else what dax says.
 Known<std::uint32_t> affinity(const Lookup& lookup, const DaxDevice* device, const Region* region) {
-    std::optional<std::uint32_t> node;
     if (region != nullptr) {
+        std::set<std::optional<std::uint32_t>> nodes;
         for (const RegionMapping& mapping : region->mappings) {
-            const Memdev* const memdev = lookup.memdev(mapping.memdev);
-            if (memdev == nullptr || !memdev->numa_node) {
-                continue;
+            if (const Memdev* const memdev = lookup.memdev(mapping.memdev)) {
+                nodes.insert(memdev->numa_node);
             }
-            if (node && *node != *memdev->numa_node) {
-                return Known<std::uint32_t>::unknown("its memdevs hang on different nodes");
-            }
-            node = memdev->numa_node;
         }
-        if (node) {
-            return observed(*node, "numa_node of its memdevs");
+        if (nodes.size() > 1) {
+            return Known<std::uint32_t>::unknown("its memdevs do not all name the same node");
+        }
+        if (nodes.size() == 1 && *nodes.begin()) {
+            return observed(**nodes.begin(), "numa_node of its memdevs");
         }
     }
     if (device != nullptr && device->numa_node) {
@@ -62,16 +54,19 @@ const NumaNode* node_of_memory(const Topology& topology, const DaxDevice* device
     return found == topology.nodes.end() ? nullptr : &*found;
 }
 
-Known<std::uint64_t> figure(const std::optional<std::uint64_t>& value, const NumaNode* node) {
-    if (node == nullptr) {
-        return Known<std::uint64_t>::unknown("not measured");
-    }
+// A figure as the node of the memory has it, or else as the kernel added it up for the region.
+template <typename Figure>
+Known<std::uint64_t> figure(const NumaNode* node, const Region* region, Figure&& of) {
     // The figures of a node with CPUs are those of its DRAM.
-    if (node->has_cpus || value.value_or(0) == 0) {
-        return Known<std::uint64_t>::unknown("not measured; firmware gives none");
+    if (node != nullptr && !node->has_cpus && of(*node).value_or(0) != 0) {
+        return Known<std::uint64_t>::of(*of(*node), Source::firmware,
+                                        "HMAT of node " + std::to_string(node->id));
     }
-    return Known<std::uint64_t>::of(*value, Source::firmware,
-                                    "HMAT of node " + std::to_string(node->id));
+    if (region != nullptr && of(*region).value_or(0) != 0) {
+        return Known<std::uint64_t>::of(*of(*region), Source::firmware,
+                                        "path to " + region->name + ", by HMAT and CDAT");
+    }
+    return Known<std::uint64_t>::unknown("not measured; firmware gives none");
 }
 
 }  // namespace
@@ -87,14 +82,15 @@ Profile pool_profile(const Topology& topology, const Lookup& lookup, const DaxDe
     profile.coherent_in_host = coherent_in_host(region, lookup);
     profile.cross_host_coherence = cross_host_coherence(region, lookup);
     profile.persistent = persistent(device, region);
-    profile.share_kind = is_plain_nvdimm(device)
+    profile.share_kind = device != nullptr && is_plain_nvdimm(*device)
                              ? observed(ShareKind::mmap, "an NVDIMM of this host, not CXL")
                              : observed(ShareKind::cxl_hdm, "host-managed device memory");
     profile.hosts = Known<std::uint32_t>::of(1, Source::unknown,
                                              "assumed: nothing observed or declared another host");
     const NumaNode* const node = node_of_memory(topology, device);
-    profile.read_latency_ns = figure(node ? node->read_latency_ns : std::nullopt, node);
-    profile.read_mbps = figure(node ? node->read_mbps : std::nullopt, node);
+    profile.read_latency_ns =
+        figure(node, region, [](const auto& of) { return of.read_latency_ns; });
+    profile.read_mbps = figure(node, region, [](const auto& of) { return of.read_mbps; });
     profile.memory_node = device != nullptr && device->target_node
                               ? observed(*device->target_node, "target_node of " + subject)
                               : Known<std::uint32_t>::unknown("no target_node given");

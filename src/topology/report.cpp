@@ -1,6 +1,7 @@
 #include "topology/report.hpp"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "domain/profile_fields.hpp"
 #include "topology/lookup.hpp"
@@ -65,7 +66,10 @@ Json region_json(const Region& region, const Topology& topology, const Lookup& l
         {"may_shrink", region.has_dynamic_capacity}};
 }
 
-Json dax_json(const DaxDevice& device) {
+Json dax_json(const DaxDevice& device, const Topology& topology,
+              const std::set<std::string_view>& pools) {
+    const std::optional<bool> online =
+        device.target_node ? is_online(topology, *device.target_node) : std::nullopt;
     return Json{{"name", device.name},
                 {"capacity_bytes", or_null(device.capacity_bytes)},
                 {"align_bytes", or_null(device.align_bytes)},
@@ -77,7 +81,24 @@ Json dax_json(const DaxDevice& device) {
                 {"resource", or_null(device.resource)},
                 {"online_memblocks", or_null(device.online_memblocks)},
                 {"total_memblocks", or_null(device.total_memblocks)},
-                {"held_by", or_null(device.held_by)}};
+                {"held_by", or_null(device.held_by)},
+                {"target_node_online", or_null(online)},
+                {"is_pool", pools.count(device.name) != 0}};
+}
+
+template <typename Items, typename ToJson>
+Json list(const Items& items, ToJson&& to_json) {
+    Json out = Json::array();
+    for (const auto& item : items) {
+        out.push_back(to_json(item));
+    }
+    return out;
+}
+
+Json initiator_json(const InitiatorFigures& figures) {
+    return Json{{"cpu_node", figures.cpu_node},
+                {"read_latency_ns", or_null(figures.read_latency_ns)},
+                {"read_mbps", or_null(figures.read_mbps)}};
 }
 
 Json node_json(const NumaNode& node) {
@@ -92,7 +113,8 @@ Json node_json(const NumaNode& node) {
                 {"free_bytes", or_null(node.free_bytes)},
                 {"read_latency_ns", or_null(node.read_latency_ns)},
                 {"read_mbps", or_null(node.read_mbps)},
-                {"distances", std::move(distances)}};
+                {"distances", std::move(distances)},
+                {"initiators", list(node.initiators, initiator_json)}};
 }
 
 Json pool_json(const PoolCandidate& pool) {
@@ -123,15 +145,6 @@ Json finding_json(const Finding& finding) {
                 {"message", finding.message},
                 {"next", finding.next},
                 {"severity", word(to_word(finding.severity))}};
-}
-
-template <typename Items, typename ToJson>
-Json list(const Items& items, ToJson&& to_json) {
-    Json out = Json::array();
-    for (const auto& item : items) {
-        out.push_back(to_json(item));
-    }
-    return out;
 }
 
 template <typename T>
@@ -169,10 +182,15 @@ Json profile_json(const Profile& profile) {
 std::string topology_json(const Topology& topology, const Assessment& assessment) {
     const Lookup lookup(topology);
     const auto region = [&](const Region& r) { return region_json(r, topology, lookup); };
+    std::set<std::string_view> pools;
+    for (const PoolCandidate& pool : assessment.pools) {
+        pools.insert(pool.dax_device);
+    }
+    const auto dax = [&](const DaxDevice& d) { return dax_json(d, topology, pools); };
     return print(Json{{"source", word(to_word(topology.origin))},
                       {"memdevs", list(topology.memdevs, memdev_json)},
                       {"regions", list(topology.regions, region)},
-                      {"dax_devices", list(topology.dax_devices, dax_json)},
+                      {"dax_devices", list(topology.dax_devices, dax)},
                       {"nodes", list(topology.nodes, node_json)},
                       {"pools", list(assessment.pools, pool_json)},
                       {"findings", list(assessment.findings, finding_json)}});

@@ -10,9 +10,6 @@
 namespace cxlpool {
 namespace {
 
-// A CXL tree is a handful of levels; a parent chain longer than this is a loop in bad input.
-constexpr int kMostLevels = 64;
-
 void drop_granularity_without_interleave(Topology& topology) {
     const auto tidy = [](auto& device) {
         if (device.interleave_ways == 1U) {
@@ -62,34 +59,6 @@ void sort_memdevs(Topology& topology) {
                      });
 }
 
-// The port right below the root, and how many ports lie between it and the endpoint.
-struct Path {
-    const Port* host_bridge = nullptr;
-    std::uint32_t switches = 0;
-};
-
-std::optional<Path> path_to_root(const Port& endpoint, const Lookup& lookup) {
-    const Port* below = &endpoint;
-    std::uint32_t ports_passed = 0;
-    for (int level = 0; level < kMostLevels; ++level) {
-        const Port* const above = lookup.port(below->parent);
-        if (above != nullptr && above->kind == Port::Kind::root) {
-            // A restricted device hangs on the root directly and is its own bridge.
-            return Path{below, ports_passed == 0 ? 0 : ports_passed - 1};
-        }
-        if (above == nullptr) {
-            // A capture without the bus still tells the depth.
-            if (below->kind == Port::Kind::port && below->depth == 1U) {
-                return Path{below, ports_passed == 0 ? 0 : ports_passed - 1};
-            }
-            return std::nullopt;
-        }
-        below = above;
-        ++ports_passed;
-    }
-    return std::nullopt;
-}
-
 // The host bridges that the devices of a region hang below; nothing when one is not known.
 std::optional<std::set<const Port*>> bridges_of(const Region& region, const Lookup& lookup,
                                                 std::uint32_t& switch_depth) {
@@ -97,7 +66,7 @@ std::optional<std::set<const Port*>> bridges_of(const Region& region, const Look
     switch_depth = 0;
     for (const RegionMapping& mapping : region.mappings) {
         const Port* const endpoint = lookup.endpoint(mapping);
-        const std::optional<Path> path =
+        const std::optional<RootPath> path =
             endpoint == nullptr ? std::nullopt : path_to_root(*endpoint, lookup);
         if (!path) {
             return std::nullopt;
@@ -269,10 +238,8 @@ class Checker {
         std::set<std::string> outside;
         for (const Port* const bridge : *bridges) {
             const bool listed = std::any_of(
-                root->targets.begin(), root->targets.end(), [&](const DecoderTarget& target) {
-                    return target.target == bridge->host || target.alias == bridge->host ||
-                           (!bridge->parent_dport.empty() && target.target == bridge->parent_dport);
-                });
+                root->targets.begin(), root->targets.end(),
+                [&](const DecoderTarget& target) { return is_target(target, *bridge); });
             if (!listed) {
                 outside.insert(bridge->name + " " + words::quoted(bridge->host));
             }

@@ -85,7 +85,9 @@ Result<Profile> apply_declaration(Profile profile, const PoolDeclaration& declar
         if (coherence == CrossHostCoherence::hardware && !proven) {
             return refused(declaration,
                            "coherence = \"hardware\" needs a passed proof run between the hosts; "
-                           "write \"managed\" to have the daemon write back and invalidate");
+                           "\"managed\" declares that whoever seals writes the lines back and "
+                           "whoever attends invalidates them, which the engines have to do: "
+                           "cxlpoold does not");
         }
         if (coherence != CrossHostCoherence::hardware) {
             profile.cross_host_coherence =

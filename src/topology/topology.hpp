@@ -26,7 +26,7 @@ struct Finding {
     std::string code;     // "region_not_committed"
     std::string subject;  // "region0"; "mem0, mem1" for several; or a file
     std::string message;  // what was found, with the numbers
-    std::string next;     // what to type or change; may be empty
+    std::string next;     // what to type or change
     bool operator==(const Finding&) const = default;
 };
 
@@ -39,7 +39,7 @@ struct Memdev {
     std::uint64_t pmem_bytes = 0;
     std::uint64_t dynamic_bytes = 0;         // dynamic capacity partitions
     std::optional<std::uint32_t> numa_node;  // CPU affinity of the device, not where its bytes are
-    std::optional<bool> enabled;             // cxl_mem driver bound
+    std::optional<bool> enabled;             // cxl_mem driver bound; absent: cannot be told
     std::string firmware_version;
     bool operator==(const Memdev&) const = default;
 };
@@ -127,6 +127,9 @@ struct Region {
     // What a kernel attribute says about back-invalidate on every device of it; absent: no such
     // attribute.
     std::optional<bool> back_invalidate;
+    // What the kernel adds up along the paths from the nearest initiator to its devices.
+    std::optional<std::uint64_t> read_latency_ns;
+    std::optional<std::uint64_t> read_mbps;
     bool operator==(const Region&) const = default;
 };
 
@@ -161,6 +164,14 @@ struct DaxDevice {
     bool operator==(const DaxDevice&) const = default;
 };
 
+// What one node's memory is worth to the CPUs of another.
+struct InitiatorFigures {
+    std::uint32_t cpu_node = 0;
+    std::optional<std::uint64_t> read_latency_ns;
+    std::optional<std::uint64_t> read_mbps;
+    bool operator==(const InitiatorFigures&) const = default;
+};
+
 struct NumaNode {
     std::uint32_t id = 0;
     bool online = true;
@@ -172,6 +183,8 @@ struct NumaNode {
     // HMAT, best initiator class; 0 in sysfs is "not given" and absent here.
     std::optional<std::uint64_t> read_latency_ns;
     std::optional<std::uint64_t> read_mbps;
+    // The same for each initiator that is known: sysfs names only the best ones.
+    std::vector<InitiatorFigures> initiators;
     bool operator==(const NumaNode&) const = default;
 };
 
@@ -186,6 +199,8 @@ struct Topology {
     // False: captured without a dax listing. Then a committed region stands for its dax device.
     bool dax_listed = true;
     std::vector<NumaNode> nodes;
+    // Node ids that can ever be online; empty when the source does not say.
+    std::vector<std::uint32_t> possible_nodes;
     // What the source itself noticed (a vanished file, a count that does not match its list).
     std::vector<Finding> source_findings;
     bool operator==(const Topology&) const = default;

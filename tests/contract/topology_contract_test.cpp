@@ -29,9 +29,12 @@ std::string content_of(const std::string& path) {
     return text.str();
 }
 
-Topology from_tools() {
-    const std::string cxl = content_of(kGolden + "captured/guest-pmem.cxl-list.json");
-    const std::string daxctl = content_of(kGolden + "captured/guest-pmem.daxctl-list.json");
+const std::string kGuest = "guest-pmem";
+const std::string kInterleaved = "a13-cxl-ram-x2-devdax";
+
+Topology from_tools(const std::string& machine) {
+    const std::string cxl = content_of(kGolden + "captured/" + machine + ".cxl-list.json");
+    const std::string daxctl = content_of(kGolden + "captured/" + machine + ".daxctl-list.json");
     const std::array texts{CapturedText{"cxl", cxl}, CapturedText{"daxctl", daxctl}};
     Result<Topology> topology = read_captured(texts);
     EXPECT_TRUE(topology) << topology.error().message();
@@ -40,8 +43,22 @@ Topology from_tools() {
 
 enum class Reader { libraries, sysfs_alone };
 
-Topology from_sysfs(Reader reader, const std::string& file = "captured/guest-pmem.sysfs.json") {
-    const test::SysfsTree tree = test::load_sysfs_tree(kGolden + file);
+test::SysfsTree tree_of(const std::string& machine) {
+    if (machine == kGuest) {
+        return test::load_sysfs_tree(kGolden + "captured/guest-pmem.sysfs.json");
+    }
+    test::SysfsTree tree = test::load_sysfs_tree(kGolden + "sysfs/" + machine + ".sysfs.json");
+    if (machine == kInterleaved) {
+        // The record leaves out the drivers of the CXL bus; the tools say that they are bound.
+        const std::string driver = "../../../../bus/cxl/drivers/cxl_mem";
+        tree.link("sys/devices/pci0000:bf/0000:c1:00.0/mem0/driver", driver);
+        tree.link("sys/devices/pci0000:35/0000:36:00.0/mem1/driver", driver);
+    }
+    return tree;
+}
+
+Topology from_sysfs(Reader reader, const std::string& machine) {
+    const test::SysfsTree tree = tree_of(machine);
     if (reader == Reader::libraries) {
         const test::Testbed testbed(tree);
         Result<Topology> topology = read_live();
@@ -169,10 +186,8 @@ void expect_same_objects(const std::vector<T>& tools, const std::vector<T>& live
 
 class TopologyContract : public ::testing::TestWithParam<Reader> {};
 
-TEST_P(TopologyContract, ToolsAndSysfsTellTheSameMachine) {
-    const Topology tools = from_tools();
-    const Topology live = from_sysfs(GetParam());
-    ASSERT_EQ(tools.memdevs.size(), 1U);
+void expect_same_machine(const Topology& tools, const Topology& live) {
+    ASSERT_FALSE(tools.memdevs.empty());
     ASSERT_EQ(tools.regions.size(), 1U);
     ASSERT_EQ(tools.dax_devices.size(), 1U);
     EXPECT_EQ(tools.dax_listed, live.dax_listed);
@@ -181,31 +196,52 @@ TEST_P(TopologyContract, ToolsAndSysfsTellTheSameMachine) {
     expect_same_objects(by_name(tools.decoders), by_name(live.decoders));
     expect_same_objects(tools.regions, live.regions);
     expect_same_objects(tools.dax_devices, live.dax_devices);
+}
+
+TEST_P(TopologyContract, ToolsAndSysfsTellTheSameMachine) {
+    const Topology live = from_sysfs(GetParam(), kGuest);
+    expect_same_machine(from_tools(kGuest), live);
     EXPECT_TRUE(live.source_findings.empty()) << live.source_findings.at(0).message;
 }
 
-TEST_P(TopologyContract, ToolsAndSysfsMakeTheSamePool) {
-    const std::vector<PoolCandidate> tools = assess(from_tools()).pools;
-    const std::vector<PoolCandidate> live = assess(from_sysfs(GetParam())).pools;
+TEST_P(TopologyContract, ToolsAndSysfsTellTheSameOfInterleavedVolatileMemory) {
+    expect_same_machine(from_tools(kInterleaved), from_sysfs(GetParam(), kInterleaved));
+}
+
+void expect_same_pool(const std::vector<PoolCandidate>& tools,
+                      const std::vector<PoolCandidate>& live) {
     ASSERT_EQ(tools.size(), 1U);
     ASSERT_EQ(names(tools), names(live));
-    EXPECT_EQ(live[0].capacity_bytes, 526385152U);
     EXPECT_EQ(tools[0].capacity_bytes, live[0].capacity_bytes);
     EXPECT_EQ(tools[0].align_bytes, live[0].align_bytes);
     EXPECT_EQ(tools[0].region, live[0].region);
     EXPECT_EQ(tools[0].memdevs, live[0].memdevs);
-    EXPECT_EQ(live[0].serials, std::vector<std::uint64_t>{4660});
     EXPECT_EQ(tools[0].serials, live[0].serials);
+    EXPECT_EQ(tools[0].profile.memory_node.value, live[0].profile.memory_node.value);
+    EXPECT_EQ(coherence_or_none(tools[0].profile), coherence_or_none(live[0].profile));
+    EXPECT_EQ(tools[0].profile.persistent.value, live[0].profile.persistent.value);
+}
+
+TEST_P(TopologyContract, ToolsAndSysfsMakeTheSamePool) {
+    const std::vector<PoolCandidate> live = assess(from_sysfs(GetParam(), kGuest)).pools;
+    expect_same_pool(assess(from_tools(kGuest)).pools, live);
+    EXPECT_EQ(live.at(0).capacity_bytes, 526385152U);
+    EXPECT_EQ(live[0].serials, std::vector<std::uint64_t>{4660});
+
+    const std::vector<PoolCandidate> x2 = assess(from_sysfs(GetParam(), kInterleaved)).pools;
+    expect_same_pool(assess(from_tools(kInterleaved)).pools, x2);
+    EXPECT_EQ(x2.at(0).capacity_bytes, 536870912U);
+    EXPECT_EQ(x2[0].memdevs, (std::vector<std::string>{"mem1", "mem0"}));
 }
 
 TEST_P(TopologyContract, MappableDevicesOfAMixedTreeAreThePools) {
-    const Topology live = from_sysfs(GetParam(), "sysfs/a15-mixed-hmem-pmem-dax.sysfs.json");
+    const Topology live = from_sysfs(GetParam(), "a15-mixed-hmem-pmem-dax");
     const std::vector<PoolCandidate> pools = assess(live).pools;
     EXPECT_EQ(names(pools), (std::vector<std::string>{"dax0.0", "dax2.0", "dax6.0"}));
 }
 
 TEST_P(TopologyContract, AVolatileRegionInSystemRamModeIsAFindingAndNoPool) {
-    const Topology live = from_sysfs(GetParam(), "sysfs/a13-cxl-ram-x1-kmem.sysfs.json");
+    const Topology live = from_sysfs(GetParam(), "a13-cxl-ram-x1-kmem");
     const Assessment assessment = assess(live);
     EXPECT_TRUE(assessment.pools.empty());
     EXPECT_TRUE(std::any_of(assessment.findings.begin(), assessment.findings.end(),

@@ -136,6 +136,8 @@ void describe(A& a, Ref<A, Region> v) {
     a.value("host_bridges", v.host_bridges);
     a.value("switch_depth", v.switch_depth);
     a.value("back_invalidate", v.back_invalidate);
+    a.value("read_latency_ns", v.read_latency_ns);
+    a.value("read_mbps", v.read_mbps);
 }
 
 template <typename A>
@@ -166,6 +168,13 @@ void describe(A& a, Ref<A, DaxDevice> v) {
 }
 
 template <typename A>
+void describe(A& a, Ref<A, InitiatorFigures> v) {
+    a.value("cpu_node", v.cpu_node);
+    a.value("read_latency_ns", v.read_latency_ns);
+    a.value("read_mbps", v.read_mbps);
+}
+
+template <typename A>
 void describe(A& a, Ref<A, NumaNode> v) {
     a.value("id", v.id);
     a.value("online", v.online);
@@ -175,6 +184,7 @@ void describe(A& a, Ref<A, NumaNode> v) {
     a.value("distances", v.distances);
     a.value("read_latency_ns", v.read_latency_ns);
     a.value("read_mbps", v.read_mbps);
+    a.list("initiators", v.initiators);
 }
 
 template <typename A>
@@ -195,6 +205,7 @@ void describe(A& a, Ref<A, Topology> v) {
     a.list("dax_devices", v.dax_devices);
     a.value("dax_listed", v.dax_listed);
     a.list("nodes", v.nodes);
+    a.value("possible_nodes", v.possible_nodes);
     a.list("source_findings", v.source_findings);
 }
 
@@ -220,6 +231,11 @@ class Writer {
     void value(const char* key, std::uint32_t v) { out_[key] = v; }
     void value(const char* key, bool v) { out_[key] = v; }
     void value(const char* key, const std::vector<std::string>& v) {
+        if (!v.empty()) {
+            out_[key] = v;
+        }
+    }
+    void value(const char* key, const std::vector<std::uint32_t>& v) {
         if (!v.empty()) {
             out_[key] = v;
         }
@@ -286,6 +302,16 @@ class Reader {
     }
     void value(std::string_view key, std::vector<std::string>& v) {
         for_each(key, [&](const Value& item) { v.push_back(fields_.text_of(item, key)); });
+    }
+    void value(std::string_view key, std::vector<std::uint32_t>& v) {
+        for_each(key, [&](const Value& item) {
+            if (v.size() == kMostDevices) {
+                source_.fail(Errc::too_large, item,
+                             "more than " + std::to_string(kMostDevices) + " of them");
+                return;
+            }
+            v.push_back(u32_of(item, key));
+        });
     }
     void value(std::string_view key, Distances& v) {
         for_each(key, [&](const Value& item) {

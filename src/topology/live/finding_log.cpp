@@ -52,7 +52,8 @@ std::vector<Finding> FindingLog::take() {
     }
     if (dropped_ > 0) {
         findings_.push_back({Finding::Severity::warning, "findings_dropped", "topology",
-                             std::to_string(dropped_) + " further findings were not kept", ""});
+                             std::to_string(dropped_) + " further findings were not kept",
+                             "mend what the first ones say, then read again"});
     }
     dropped_ = denied_ = failed_ = 0;
     return std::exchange(findings_, {});

@@ -17,7 +17,8 @@ void log_library_line(FindingLog& log, const char* library, const char* format, 
     }
     line.resize(line.find_last_not_of(' ') + 1);
     log.add({Finding::Severity::warning, "library_message", library,
-             std::string(library) + " says: " + line, ""});
+             std::string(library) + " says: " + line,
+             "read the other findings first: they say what is not usable"});
 }
 
 }  // namespace cxlpool::live

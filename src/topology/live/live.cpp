@@ -58,6 +58,7 @@ Result<Topology> read_topology(const std::string& root) {
     reader.tie_dax_devices(topology);
 
     topology.nodes = reader.nodes();
+    topology.possible_nodes = reader.possible_nodes();
     if (topology.nodes.empty() && this_machine) {
         topology.nodes = read_libnuma();
     }

@@ -35,6 +35,8 @@ void fill_all(Memdev& into, const Memdev& from) {
     fill(into.host, from.host);
     fill(into.numa_node, from.numa_node);
     fill(into.firmware_version, from.firmware_version);
+    // The library says "no" where drivers cannot be seen.
+    into.enabled = from.enabled;
     into.dynamic_bytes = from.dynamic_bytes;
 }
 
@@ -68,6 +70,8 @@ void fill_all(Region& into, const Region& from) {
     into.state = from.state;
     into.extents = from.extents;
     into.has_dynamic_capacity = from.has_dynamic_capacity;
+    into.read_latency_ns = from.read_latency_ns;
+    into.read_mbps = from.read_mbps;
     for (const RegionMapping& mapping : from.mappings) {
         const auto same =
             std::find_if(into.mappings.begin(), into.mappings.end(),

@@ -56,7 +56,8 @@ int read_all(const std::string& path, std::string& out) {
 
 void log_malformed(FindingLog& log, const std::string& path, const Error& error) {
     log.add({Finding::Severity::warning, "malformed_attribute", path,
-             path + ": " + error.message() + "; it counts as unknown", ""});
+             path + ": " + error.message() + "; it counts as unknown",
+             "a newer kernel, if this one is old; if it stays, report it with the file's content"});
 }
 
 }  // namespace

@@ -8,6 +8,7 @@ namespace cxlpool::live {
 namespace {
 
 const std::string kCxlDevices = "/sys/bus/cxl/devices";
+const std::string kCxlDrivers = "/sys/bus/cxl/drivers";
 
 // A region of more ways than the specification allows is a broken tree.
 constexpr std::uint32_t kMaxWays = 16;
@@ -64,7 +65,8 @@ void SysfsReader::read_cxl(Topology& topology) const {
         const std::optional<std::string> path = sysfs_.resolve(kCxlDevices + "/" + name);
         if (!path) {
             sysfs_.log().add({Finding::Severity::info, "vanished", name,
-                              name + " went away while it was being read", ""});
+                              name + " went away while it was being read",
+                              "nothing: devices come and go; read again"});
         } else if (is_memdev) {
             topology.memdevs.push_back(memdev(name, *path));
         } else if (is_region) {
@@ -90,7 +92,10 @@ Memdev SysfsReader::memdev(const std::string& name, const std::string& path) con
             sysfs_.u64(path + "/dynamic_ram_" + partition + "/size").value_or(0);
     }
     memdev.numa_node = sysfs_.node(path + "/numa_node");
-    memdev.enabled = sysfs_.exists(path + "/driver");
+    // A record without drivers (or a /sys that hides them) cannot tell.
+    if (sysfs_.exists(kCxlDrivers)) {
+        memdev.enabled = sysfs_.exists(path + "/driver");
+    }
     memdev.firmware_version = sysfs_.text(path + "/firmware_version").value_or("");
     return memdev;
 }
@@ -101,6 +106,13 @@ Port SysfsReader::port(const std::string& name, const std::string& path, Port::K
     port.kind = kind;
     port.host = sysfs_.link_name(path + "/uport").value_or("");
     port.depth = depth_of(path);
+    if (kind == Port::Kind::endpoint && sysfs_.text(path + "/CDAT") == "") {
+        sysfs_.log().add({Finding::Severity::warning, "cdat_unreadable", name,
+                          "the kernel could not read the CDAT of " + name +
+                              ": the figures of its device are not known",
+                          "'dmesg | grep cxl' says why; a newer firmware of the device often "
+                          "mends it"});
+    }
     for (const std::string& entry : sysfs_.list(path)) {
         if (numbered(entry, "dport")) {
             port.dports.push_back(sysfs_.link_name(path + "/" + entry).value_or(entry));
@@ -209,6 +221,16 @@ Region SysfsReader::region(const std::string& name, const std::string& path) con
     region.interleave_ways = sysfs_.u32(path + "/interleave_ways");
     region.interleave_granularity_bytes = sysfs_.u32(path + "/interleave_granularity");
     region.mappings = mappings(path);
+    // access0 is the nearest initiator of any kind, access1 the nearest with CPUs; 0 is "not
+    // given".
+    for (const char* const access : {"/access0", "/access1"}) {
+        if (!region.read_latency_ns) {
+            region.read_latency_ns = sysfs_.nonzero(path + access + "/read_latency");
+        }
+        if (!region.read_mbps) {
+            region.read_mbps = sysfs_.nonzero(path + access + "/read_bandwidth");
+        }
+    }
 
     // The children of a region are made by the probe of its driver, so they too say "enabled".
     bool enabled = sysfs_.exists(path + "/driver");

@@ -63,7 +63,8 @@ std::vector<DaxDevice> SysfsReader::dax_devices() const {
         const std::optional<std::string> path = sysfs_.resolve(kDaxDevices + "/" + name);
         if (!path) {
             sysfs_.log().add({Finding::Severity::info, "vanished", name,
-                              name + " went away while it was being read", ""});
+                              name + " went away while it was being read",
+                              "nothing: devices come and go; read again"});
             continue;
         }
         devices.push_back(dax_device(name, *path));

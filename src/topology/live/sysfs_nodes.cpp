@@ -2,6 +2,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <utility>
 
 #include "base/units.hpp"
 #include "topology/live/sysfs_reader.hpp"
@@ -49,16 +50,20 @@ void assign_distances(NumaNode& node, const std::string& row,
     }
 }
 
+// An initiator of both classes has the same figures in both.
+void add_initiator(NumaNode& node, const InitiatorFigures& figures) {
+    const bool known = std::any_of(
+        node.initiators.begin(), node.initiators.end(),
+        [&](const InitiatorFigures& other) { return other.cpu_node == figures.cpu_node; });
+    if (!known) {
+        node.initiators.push_back(figures);
+    }
+}
+
 }  // namespace
 
 std::vector<NumaNode> SysfsReader::nodes() const {
-    const std::string online_text = sysfs_.text(kNodes + "/online").value_or("");
-    const std::optional<std::vector<std::uint32_t>> listed = parse_node_list(online_text);
-    if (!listed) {
-        sysfs_.log().add({Finding::Severity::warning, "malformed_attribute", kNodes + "/online",
-                          "the list of online nodes is malformed", ""});
-    }
-    const std::vector<std::uint32_t> online = listed.value_or(std::vector<std::uint32_t>{});
+    const std::vector<std::uint32_t> online = node_list("online");
     std::set<std::uint32_t> ids(online.begin(), online.end());
     for (const std::string& name : sysfs_.list(kNodes)) {
         if (const std::optional<std::uint32_t> id = numbered(name, "node")) {
@@ -71,6 +76,23 @@ std::vector<NumaNode> SysfsReader::nodes() const {
         nodes.push_back(node(id, online));
     }
     return nodes;
+}
+
+std::vector<std::uint32_t> SysfsReader::possible_nodes() const {
+    return node_list("possible");
+}
+
+std::vector<std::uint32_t> SysfsReader::node_list(const std::string& name) const {
+    const std::string path = kNodes + "/" + name;
+    std::optional<std::vector<std::uint32_t>> listed =
+        parse_node_list(sysfs_.text(path).value_or(""));
+    if (!listed) {
+        sysfs_.log().add({Finding::Severity::warning, "malformed_attribute", path,
+                          "the list of " + name + " nodes is malformed; it counts as unknown",
+                          "a newer kernel, if this one is old; if it stays, report it with the "
+                          "file's content"});
+    }
+    return std::move(listed).value_or(std::vector<std::uint32_t>{});
 }
 
 NumaNode SysfsReader::node(std::uint32_t id, const std::vector<std::uint32_t>& online) const {
@@ -89,11 +111,20 @@ NumaNode SysfsReader::node(std::uint32_t id, const std::vector<std::uint32_t>& o
     // access0 is the nearest initiator of any kind, access1 the nearest with CPUs; old kernels
     // and partial tables have only one of them.
     for (const char* const access : {"/access0/initiators", "/access1/initiators"}) {
+        const std::optional<std::uint64_t> latency =
+            sysfs_.nonzero(path + access + "/read_latency");
+        const std::optional<std::uint64_t> mbps = sysfs_.nonzero(path + access + "/read_bandwidth");
         if (!node.read_latency_ns) {
-            node.read_latency_ns = sysfs_.nonzero(path + access + "/read_latency");
+            node.read_latency_ns = latency;
         }
         if (!node.read_mbps) {
-            node.read_mbps = sysfs_.nonzero(path + access + "/read_bandwidth");
+            node.read_mbps = mbps;
+        }
+        for (const std::string& name : sysfs_.list(path + access)) {
+            const std::optional<std::uint32_t> initiator = numbered(name, "node");
+            if (initiator && (latency || mbps)) {
+                add_initiator(node, {*initiator, latency, mbps});
+            }
         }
     }
     return node;

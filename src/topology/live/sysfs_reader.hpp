@@ -26,6 +26,7 @@ class SysfsReader {
     explicit SysfsReader(const Sysfs& sysfs) : sysfs_(sysfs) {}
 
     std::vector<NumaNode> nodes() const;
+    std::vector<std::uint32_t> possible_nodes() const;
 
     std::vector<DaxDevice> dax_devices() const;
     // The memory blocks that a device in system-ram mode was given to; absent when it cannot be
@@ -39,6 +40,7 @@ class SysfsReader {
     void tie_dax_devices(Topology& topology) const;
 
   private:
+    std::vector<std::uint32_t> node_list(const std::string& name) const;
     NumaNode node(std::uint32_t id, const std::vector<std::uint32_t>& online) const;
     DaxDevice dax_device(const std::string& name, const std::string& path) const;
     DaxMode dax_mode(const std::string& name, const std::string& path) const;

@@ -90,6 +90,15 @@ run topology --from "$WORK/broken.json"
 wants 'broken JSON is refused with line and column' 2 '' "^cxlpoolctl: $WORK/broken.json:3:[0-9]+: "
 run topology --from "$WORK/broken.json" --save "$WORK/snapshot.json"
 if [[ ! -e $WORK/snapshot.json ]]; then report OK 'and nothing is saved then'; else report NO 'and nothing is saved then'; fi
+# Listings as they were published, broken: what was saved before stays, byte for byte.
+for broken in a03-invalid-missing-comma a03-invalid-open-string; do
+    printf 'what was there\n' >"$WORK/kept.json"
+    run topology --from "$captured/$broken.txt" --save "$WORK/kept.json"
+    wants "$broken is refused with line and column" 2 '' "^cxlpoolctl: .*$broken.txt:[0-9]+:[0-9]+: "
+    if [[ $(cat "$WORK/kept.json") == 'what was there' ]]; then report OK "$broken leaves the saved file alone"; else report NO "$broken leaves the saved file alone" "$(head -c 500 "$WORK/kept.json")"; fi
+done
+run topology --from "$captured/a05-legacy-type3-u64-serial-negative-extent.cxl-list.json" "$captured/a05-daxctl-list-empty.txt"
+wants 'memory that firmware uses is told, and is no failure' 0 'in use as System RAM by firmware, nothing to pool' ''
 
 run topology --from "${files[@]}" --save "$WORK/snapshot.json" --json
 wants 'a snapshot is saved beside the answer' 0 '.' ''

@@ -1,4 +1,4 @@
-// The captured listings in tests/golden/captured.
+// The recorded files in tests/golden.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,13 +14,19 @@
 
 namespace cxlpool::test {
 
-inline std::string golden(const std::string& name) {
-    const std::filesystem::path path = std::filesystem::path(CXLPOOL_GOLDEN_CAPTURED) / name;
+// A file below tests/golden.
+inline std::string golden_file(const std::string& name) {
+    const std::filesystem::path path = std::filesystem::path(CXLPOOL_GOLDEN_DIR) / name;
     std::ifstream file(path, std::ios::binary);
     EXPECT_TRUE(file.good()) << path;
     std::ostringstream text;
     text << file.rdbuf();
     return text.str();
+}
+
+// A captured listing.
+inline std::string golden(const std::string& name) {
+    return golden_file("captured/" + name);
 }
 
 inline Result<Topology> read_texts(const std::vector<std::string>& texts) {

@@ -39,6 +39,20 @@ TEST(MergeCxl, KeepsTheValuesOfTheLibraryAndFillsTheRest) {
     EXPECT_THAT(log.take(), IsEmpty());
 }
 
+TEST(MergeCxl, TakesFromSysfsWhetherADriverIsBound) {
+    // libcxl says "no" for a driver that it cannot see.
+    Topology topology;
+    topology.memdevs = {memdev("mem0"), memdev("mem1")};
+    topology.memdevs[0].enabled = topology.memdevs[1].enabled = false;
+    Topology sysfs;
+    sysfs.memdevs = {memdev("mem0"), memdev("mem1")};
+    sysfs.memdevs[1].enabled = false;
+    FindingLog log;
+    merge_cxl(topology, sysfs, log);
+    EXPECT_EQ(topology.memdevs[0].enabled, std::nullopt);
+    EXPECT_EQ(topology.memdevs[1].enabled, false);
+}
+
 TEST(MergeCxl, AddsWhatTheLibraryLeftOutAndSaysSo) {
     Topology topology;
     topology.memdevs = {memdev("mem10")};

@@ -11,6 +11,7 @@
 #include "support/sysfs_tree.hpp"
 #include "support/umockdev_testbed.hpp"
 #include "topology/live/live.hpp"
+#include "topology/rules.hpp"
 
 namespace cxlpool {
 namespace {
@@ -113,6 +114,24 @@ TEST(ReadLive, ResolvesTheChainThatLibcxlDoesNotAccept) {
     EXPECT_TRUE(std::none_of(topology.nodes.begin(), topology.nodes.end(),
                              [](const NumaNode& node) { return node.id == 2; }));
     EXPECT_THAT(codes(topology), Contains("read_from_sysfs"));
+}
+
+TEST(ReadLive, MakesOnePoolOfTwoInterleavedDevices) {
+    const Testbed testbed(tree("/sysfs/a13-cxl-ram-x2-devdax.sysfs.json"));
+    const Topology topology = read();
+    ASSERT_EQ(topology.memdevs.size(), 2U);
+    EXPECT_EQ(topology.memdevs[0].enabled, std::nullopt);
+    const Assessment assessment = assess(topology);
+    ASSERT_EQ(assessment.pools.size(), 1U);
+    const PoolCandidate& pool = assessment.pools[0];
+    EXPECT_EQ(pool.name, "dax0.0");
+    EXPECT_EQ(pool.capacity_bytes, 536870912U);
+    EXPECT_THAT(pool.memdevs, ElementsAre("mem1", "mem0"));
+    EXPECT_EQ(pool.profile.memory_node.value, 2U);
+    EXPECT_EQ(pool.profile.cpu_affinity_node.value, std::nullopt);
+    for (const Finding& finding : assessment.findings) {
+        EXPECT_NE(finding.next, "") << finding.code;
+    }
 }
 
 TEST(ReadLive, ReadsEightDevicesOfTwoBuses) {

@@ -6,10 +6,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "support/sysfs_tree.hpp"
 #include "topology/live/reader.hpp"
+#include "topology/report.hpp"
+#include "topology/rules.hpp"
 
 namespace cxlpool::live {
 namespace {
@@ -25,37 +28,17 @@ const std::string kA13Port = "sys/devices/platform/ACPI0017:00/root0/port1";
 test::SysfsTree a13() {
     return test::load_sysfs_tree(kGolden + "/sysfs/a13-cxl-ram-x1-kmem.sysfs.json");
 }
+test::SysfsTree a13_x2() {
+    return test::load_sysfs_tree(kGolden + "/sysfs/a13-cxl-ram-x2-devdax.sysfs.json");
+}
+test::SysfsTree a15b() {
+    return test::load_sysfs_tree(kGolden + "/sysfs/a15b-old-kernel-three-dax-one-bus.sysfs.json");
+}
 test::SysfsTree a15() {
     return test::load_sysfs_tree(kGolden + "/sysfs/a15-mixed-hmem-pmem-dax.sysfs.json");
 }
 test::SysfsTree guest() {
     return test::load_sysfs_tree(kGolden + "/captured/guest-pmem.sysfs.json");
-}
-
-// A second device under the region of a13, at position 0: the first one moves to position 1.
-test::SysfsTree a13_interleaved() {
-    test::SysfsTree tree = a13();
-    const std::string mem1 = "sys/devices/pci0000:bf/0000:c2:00.0/mem1";
-    tree.file(mem1 + "/serial", "0xc200f2f1\n");
-    tree.file(mem1 + "/numa_node", "-1\n");
-    tree.file(mem1 + "/ram/size", "0x10000000\n");
-    tree.file(mem1 + "/pmem/size", "0x0\n");
-    tree.link("sys/bus/cxl/devices/mem1", "../../../devices/pci0000:bf/0000:c2:00.0/mem1");
-    tree.file(kA13Port + "/endpoint6/decoder6.0/mode", "ram\n");
-    tree.file(kA13Port + "/endpoint6/decoder6.0/region", "region0\n");
-    tree.link(kA13Port + "/endpoint6/uport", "../../../../../pci0000:bf/0000:c2:00.0/mem1");
-    tree.link("sys/bus/cxl/devices/endpoint6",
-              "../../../devices/platform/ACPI0017:00/root0/port1/endpoint6");
-    tree.link("sys/bus/cxl/devices/decoder6.0",
-              "../../../devices/platform/ACPI0017:00/root0/port1/endpoint6/decoder6.0");
-    tree.file(kA13Region + "/interleave_ways", "2\n");
-    tree.file(kA13Region + "/size", "0x20000000\n");
-    tree.file(kA13Region + "/target0", "decoder6.0\n");
-    tree.file(kA13Region + "/target1", "decoder4.0\n");
-    tree.file(kA13Region + "/dax_region0/dax0.0/size", "536870912\n");
-    tree.link(kA13Region + "/dax_region0/dax0.0/driver",
-              "../../../../../../../../bus/dax/drivers/device_dax");
-    return tree;
 }
 
 Topology read(const test::SysfsTree& tree) {
@@ -128,7 +111,7 @@ TEST(SysfsReader, ReadsAMemdev) {
     EXPECT_EQ(memdev.ram_bytes, 268435456U);
     EXPECT_EQ(memdev.pmem_bytes, 0U);
     EXPECT_EQ(memdev.numa_node, 0U);
-    EXPECT_EQ(memdev.enabled, false);  // the record has no driver link
+    EXPECT_EQ(memdev.enabled, std::nullopt);  // the record has no drivers at all
     EXPECT_EQ(memdev.firmware_version, "BWFW VERSION 00");
 }
 
@@ -154,12 +137,175 @@ TEST(SysfsReader, ReadsADaxDeviceInSystemRamMode) {
     EXPECT_EQ(topology.nodes[0].id, 0U);
     EXPECT_EQ(topology.nodes[1].id, 1U);
     EXPECT_TRUE(topology.nodes[1].online);
+    EXPECT_THAT(topology.possible_nodes, ElementsAre(0, 1, 2));
+}
+
+TEST(SysfsReader, A13SystemRamIsAFindingWithAllThatIsKnown) {
+    const Topology topology = read(a13());
+    const Assessment assessment = assess(topology);
+    EXPECT_THAT(assessment.pools, IsEmpty());
+    const auto finding = [&](const std::string& code) {
+        const auto found = std::find_if(assessment.findings.begin(), assessment.findings.end(),
+                                        [&](const Finding& f) { return f.code == code; });
+        return found == assessment.findings.end() ? Finding{} : *found;
+    };
+    EXPECT_EQ(finding("dax_system_ram").subject, "dax0.0");
+    EXPECT_EQ(finding("dax_system_ram").message,
+              "dax0.0, 256 MiB (268435456 bytes) of region0 (mem0), on node 2: system RAM, not "
+              "mappable as a pool");
+    EXPECT_EQ(finding("memory_node_offline").subject, "dax0.0");
+    EXPECT_EQ(finding("memory_node_offline").severity, Finding::Severity::warning);
+    const auto report = nlohmann::json::parse(topology_json(topology, assessment));
+    const auto& device = report.at("dax_devices").at(0);
+    EXPECT_EQ(device.at("target_node"), 2);
+    EXPECT_EQ(device.at("target_node_online"), false);
+    EXPECT_EQ(device.at("is_pool"), false);
+    EXPECT_EQ(device.at("numa_node"), nullptr);
+}
+
+TEST(SysfsReader, A13InterleavedRegionIsOnePool) {
+    for (const char* const unknown : {"-1\n", "4294967295\n"}) {
+        test::SysfsTree tree = a13_x2();
+        tree.file(kA13Region + "/dax_region0/dax0.0/numa_node", unknown);
+        const Topology topology = read(tree);
+        EXPECT_THAT(codes(topology), IsEmpty());
+        const Assessment assessment = assess(topology);
+        ASSERT_EQ(assessment.pools.size(), 1U);
+        const PoolCandidate& pool = assessment.pools[0];
+        EXPECT_EQ(pool.name, "dax0.0");
+        EXPECT_EQ(pool.capacity_bytes, 536870912U);
+        EXPECT_THAT(pool.memdevs, ElementsAre("mem1", "mem0"));
+        EXPECT_THAT(pool.serials, ElementsAre(0xc200f2f1U, 0xc200f2f0U));
+        EXPECT_EQ(pool.profile.memory_node.value, 2U);
+        EXPECT_EQ(pool.profile.cpu_affinity_node.value, std::nullopt);
+        EXPECT_EQ(topology.regions.at(0).host_bridges, 2U);
+        EXPECT_EQ(topology.dax_devices.at(0).numa_node, std::nullopt);
+    }
+}
+
+TEST(SysfsReader, AMemdevWithoutDriverIsDisabledOnlyWhereDriversAreSeen) {
+    test::SysfsTree tree = a13_x2();
+    tree.link("sys/devices/pci0000:bf/0000:c1:00.0/mem0/driver",
+              "../../../../bus/cxl/drivers/cxl_mem");
+    const Topology topology = read(tree);
+    ASSERT_EQ(topology.memdevs.size(), 2U);
+    EXPECT_EQ(topology.memdevs[0].name, "mem1");
+    EXPECT_EQ(topology.memdevs[0].enabled, false);
+    EXPECT_EQ(topology.memdevs[1].enabled, true);
+    EXPECT_THAT(assess(topology).pools, IsEmpty());
+}
+
+TEST(SysfsReader, A15bOlderKernelWithAttributesAbove) {
+    const Topology topology = read(a15b());
+    EXPECT_THAT(codes(topology), IsEmpty());
+    ASSERT_EQ(topology.dax_devices.size(), 3U);
+    const std::pair<const char*, std::uint32_t> wanted[] = {
+        {"dax0.0", 4}, {"dax1.3", 5}, {"dax1.4", 5}};
+    for (std::size_t i = 0; i < 3; ++i) {
+        const DaxDevice& device = topology.dax_devices[i];
+        EXPECT_EQ(device.name, wanted[i].first);
+        EXPECT_EQ(device.target_node, wanted[i].second);
+        EXPECT_EQ(device.align_bytes, 2097152U);
+        EXPECT_EQ(device.mode, DaxMode::devdax);
+        EXPECT_NE(device.resource.value_or(0), 0U);
+        EXPECT_EQ(device.online_memblocks, std::nullopt);
+    }
+    EXPECT_EQ(topology.dax_devices[0].numa_node, 0U);
+    EXPECT_EQ(topology.dax_devices[1].numa_node, 1U);
+    EXPECT_EQ(topology.dax_devices[1].resource, 0x3060000000U);
+    EXPECT_EQ(topology.dax_devices[2].resource, 0x4060000000U);
+    EXPECT_THAT(topology.possible_nodes, ElementsAre(0, 1));
+    EXPECT_THAT(node(topology, 1).distances, ElementsAre(Pair(0, 21), Pair(1, 10)));
+    EXPECT_TRUE(node(topology, 1).has_cpus);
+
+    const Assessment assessment = assess(topology);
+    EXPECT_EQ(assessment.pools.size(), 3U);
+    std::vector<std::string> impossible;
+    for (const Finding& finding : assessment.findings) {
+        if (finding.code == "target_node_impossible") {
+            impossible.push_back(finding.subject);
+        }
+        EXPECT_NE(finding.code, "memory_node_offline");
+    }
+    EXPECT_THAT(impossible, ElementsAre("dax0.0", "dax1.3", "dax1.4"));
+}
+
+// dax5.0, dax7.0 and dax8.0 are NVDIMMs of this host, dax1.0 is memory that firmware set aside.
+TEST(SysfsReader, A15OnlyWhatMayBeCxlIsACxlTier) {
+    const Assessment assessment = assess(read(a15()));
+    std::vector<std::string> cxl;
+    for (const Profile& tier : assessment.tiers) {
+        if (tier.tier == Tier::cxl) {
+            cxl.push_back(std::to_string(tier.memory_node.value.value_or(99)));
+        }
+    }
+    EXPECT_THAT(cxl, ElementsAre("4"));
+    std::vector<std::string> no_tier;
+    for (const Finding& finding : assessment.findings) {
+        if (finding.code == "memory_only_node") {
+            no_tier.push_back(finding.subject);
+        }
+    }
+    EXPECT_THAT(no_tier, ElementsAre("node6", "node8", "node9"));
+}
+
+TEST(SysfsReader, EveryFindingOfEveryTreeHasANextStep) {
+    int findings = 0;
+    for (const test::SysfsTree& tree : {a13(), a13_x2(), a15(), a15b(), guest()}) {
+        for (const Finding& finding : assess(read(tree)).findings) {
+            EXPECT_NE(finding.next, "") << finding.code;
+            ++findings;
+        }
+    }
+    EXPECT_GE(findings, 10);
+}
+
+// The initiator of a node is not the numa_node of the device behind it.
+TEST(SysfsReader, KeepsWhichInitiatorAFigureIsOf) {
+    const Topology recorded = read(a15());
+    EXPECT_THAT(node(recorded, 6).initiators, ElementsAre(InitiatorFigures{1, {}, 100}));
+    EXPECT_EQ(dax(recorded, "dax5.0").target_node, 6U);
+    EXPECT_EQ(dax(recorded, "dax5.0").numa_node, 0U);
+
+    test::SysfsTree tree = a15();
+    const std::string nodes = "sys/devices/system/node/";
+    tree.link(nodes + "node4/access1/initiators/node2", "../../../node2");
+    tree.link(nodes + "node4/access0/initiators/node2", "../../../node2");
+    tree.file(nodes + "node4/access0/initiators/read_bandwidth", "12000\n");
+    EXPECT_THAT(node(read(tree), 4).initiators,
+                ElementsAre(InitiatorFigures{2, {}, 12000}, InitiatorFigures{1, {}, 10000}));
+}
+
+TEST(SysfsReader, ReadsWhatTheKernelAddedUpForARegion) {
+    test::SysfsTree tree = a13_x2();
+    tree.file(kA13Region + "/access0/read_latency", "0\n");
+    tree.file(kA13Region + "/access0/read_bandwidth", "25600\n");
+    tree.file(kA13Region + "/access1/read_latency", "260\n");
+    tree.file(kA13Region + "/access1/read_bandwidth", "20000\n");
+    const Topology topology = read(tree);
+    EXPECT_EQ(topology.regions.at(0).read_latency_ns, 260U);
+    EXPECT_EQ(topology.regions[0].read_mbps, 25600U);
+    EXPECT_EQ(assess(topology).pools.at(0).profile.read_latency_ns.value, 260U);
+    EXPECT_EQ(read(a13_x2()).regions.at(0).read_latency_ns, std::nullopt);
+}
+
+// Absent: the device has none. Present and empty: reading it failed.
+TEST(SysfsReader, E02AnEmptyCdatIsAFindingAndAnAbsentOneIsNot) {
+    test::SysfsTree tree = a13();
+    EXPECT_THAT(codes(read(tree)), IsEmpty());
+    tree.file(kA13Port + "/endpoint4/CDAT", std::string("\x30\0\0\0\x01\x50", 6));
+    EXPECT_THAT(codes(read(tree)), IsEmpty());
+    tree.file(kA13Port + "/endpoint4/CDAT", "");
+    const Topology topology = read(tree);
+    ASSERT_THAT(codes(topology), ElementsAre("cdat_unreadable"));
+    EXPECT_EQ(topology.source_findings[0].subject, "endpoint4");
+    EXPECT_EQ(topology.source_findings[0].severity, Finding::Severity::warning);
 }
 
 TEST(SysfsReader, OrdersInterleavedMemdevsByPosition) {
-    const Topology topology = read(a13_interleaved());
+    const Topology topology = read(a13_x2());
     ASSERT_EQ(topology.regions.size(), 1U);
-    EXPECT_THAT(topology.regions[0].mappings, ElementsAre(RegionMapping{0, "mem1", "decoder6.0"},
+    EXPECT_THAT(topology.regions[0].mappings, ElementsAre(RegionMapping{0, "mem1", "decoder5.0"},
                                                           RegionMapping{1, "mem0", "decoder4.0"}));
     EXPECT_EQ(topology.regions[0].interleave_granularity_bytes, 256U);
     ASSERT_EQ(topology.memdevs.size(), 2U);
