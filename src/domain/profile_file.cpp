@@ -7,8 +7,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "base/json_reader.hpp"
 #include "base/units.hpp"
+#include "domain/file_reader.hpp"
 #include "domain/profile_fields.hpp"
 #include "domain/words.hpp"
 
@@ -154,32 +154,17 @@ std::string implausible(Known<std::uint64_t> Profile::*field, std::uint64_t figu
     return {};
 }
 
-class Reader {
+class Reader : private FileReader {
   public:
-    explicit Reader(std::string_view name) : name_(name) {}
+    using FileReader::FileReader;
 
     Result<ProfileFile> read_file(const Value& root);
+    Result<Profile> read_tier(std::string_view word, const Value& value);
 
   private:
-    Error fail(Errc code, const Value& at, std::string_view what) const {
-        return json::error_at(code, name_, at, what);
-    }
-    Error wrong_type(std::string_view key, const Value& at, std::string_view wanted) const {
-        return fail(Errc::malformed, at,
-                    std::string(key) + " is " + std::string(json::to_word(at.kind)) + ": " +
-                        std::string(wanted) + " is wanted");
-    }
-    Error unknown_key(std::string_view key, const Value& at, std::string_view known) const {
-        return fail(Errc::unknown_word, at,
-                    "unknown key " + words::quoted(key) + ": known are " + std::string(known));
-    }
-
-    Result<void> require_object(std::string_view key, const Value& value) const;
     Result<std::string> read_text(std::string_view key, const Value& value) const;
     Result<Timestamp> read_time(std::string_view key, const Value& value) const;
     Result<void> read_head(const Value& root, ProfileFile& out);
-    Result<void> read_schema(const Value& root) const;
-    Result<Profile> read_tier(std::string_view word, const Value& value);
     Result<Profile> read_pool(std::string_view pool, const Value& value);
     Result<void> read_fields(const Value& object, bool with_tier, Profile& out);
     Error unknown_field(std::string_view key, const Value& at, bool with_tier) const;
@@ -198,22 +183,11 @@ class Reader {
     Result<void> read_value(const ProfileField<CrossHostCoherence>& field, const Value& value,
                             std::optional<CrossHostCoherence>& out) const;
 
-    template <typename Word>
-    Result<Word> parse_word(std::string_view key, const Value& value,
-                            Result<Word> (*parse)(std::string_view)) const;
     template <typename T>
     Result<void> read_known(const ProfileField<T>& field, const Value& value, Profile& out) const;
 
-    std::string_view name_;
     Timestamp time_;
 };
-
-Result<void> Reader::require_object(std::string_view key, const Value& value) const {
-    if (!value.is(Value::Kind::object)) {
-        return wrong_type(key, value, "an object");
-    }
-    return {};
-}
 
 Result<std::string> Reader::read_text(std::string_view key, const Value& value) const {
     if (!value.is(Value::Kind::string)) {
@@ -283,22 +257,9 @@ Result<void> Reader::read_value(const ProfileField<bool>& field, const Value& va
     return {};
 }
 
-template <typename Word>
-Result<Word> Reader::parse_word(std::string_view key, const Value& value,
-                                Result<Word> (*parse)(std::string_view)) const {
-    if (!value.is(Value::Kind::string)) {
-        return wrong_type(key, value, "a word");
-    }
-    Result<Word> word = parse(value.string);
-    if (!word) {
-        return fail(word.error().code(), value, word.error().message());
-    }
-    return word;
-}
-
 Result<void> Reader::read_value(const ProfileField<ShareKind>& field, const Value& value,
                                 std::optional<ShareKind>& out) const {
-    const Result<ShareKind> word = parse_word(field.key, value, parse_share_kind);
+    const Result<ShareKind> word = read_word(field.key, value, parse_share_kind);
     if (!word) {
         return word.error();
     }
@@ -308,8 +269,7 @@ Result<void> Reader::read_value(const ProfileField<ShareKind>& field, const Valu
 
 Result<void> Reader::read_value(const ProfileField<CrossHostCoherence>& field, const Value& value,
                                 std::optional<CrossHostCoherence>& out) const {
-    const Result<CrossHostCoherence> word =
-        parse_word(field.key, value, parse_cross_host_coherence);
+    const Result<CrossHostCoherence> word = read_word(field.key, value, parse_cross_host_coherence);
     if (!word) {
         return word.error();
     }
@@ -350,7 +310,7 @@ Result<const Value*> Reader::unwrap(std::string_view key, const Value& field,
             return fail(Errc::malformed, field, std::string(key) + " has no \"value\"");
         }
     }
-    evidence.detail = std::string(name_) + ":" + std::to_string(bare->position.line) + ":" +
+    evidence.detail = std::string(name()) + ":" + std::to_string(bare->position.line) + ":" +
                       std::to_string(bare->position.column);
     if (bare == &field) {
         return bare;
@@ -360,7 +320,7 @@ Result<const Value*> Reader::unwrap(std::string_view key, const Value& field,
             continue;
         }
         if (member.key == "source") {
-            const Result<Source> source = parse_word("source", member.value, parse_source);
+            const Result<Source> source = read_word("source", member.value, parse_source);
             if (!source) {
                 return source.error();
             }
@@ -456,7 +416,7 @@ Result<Profile> Reader::read_pool(std::string_view pool, const Value& value) {
     if (tier == nullptr) {
         return fail(Errc::malformed, value, "pool " + words::quoted(pool) + " has no \"tier\"");
     }
-    const Result<Tier> parsed = parse_word("tier", *tier, parse_tier);
+    const Result<Tier> parsed = read_word("tier", *tier, parse_tier);
     if (!parsed) {
         return parsed.error();
     }
@@ -465,24 +425,6 @@ Result<Profile> Reader::read_pool(std::string_view pool, const Value& value) {
     profile.tier = *parsed;
     CXLPOOL_TRY(read_fields(value, true, profile));
     return profile;
-}
-
-Result<void> Reader::read_schema(const Value& root) const {
-    CXLPOOL_TRY(require_object("the file", root));
-    const Value* const schema = root.find("schema");
-    if (schema == nullptr) {
-        return fail(Errc::malformed, root,
-                    "no \"schema\": this reader knows " + std::string(kProfileSchema));
-    }
-    if (!schema->is(Value::Kind::string)) {
-        return wrong_type("schema", *schema, "a string");
-    }
-    if (schema->string != kProfileSchema) {
-        return fail(Errc::unsupported_version, *schema,
-                    "schema is " + words::quoted(schema->string) + ": this reader knows " +
-                        std::string(kProfileSchema));
-    }
-    return {};
 }
 
 // All that is not a tier or a pool. First, because the time is evidence for the rest.
@@ -512,7 +454,7 @@ Result<void> Reader::read_head(const Value& root, ProfileFile& out) {
 
 Result<ProfileFile> Reader::read_file(const Value& root) {
     ProfileFile out;
-    CXLPOOL_TRY(read_schema(root));
+    CXLPOOL_TRY(require_schema(root, kProfileSchema));
     CXLPOOL_TRY(read_head(root, out));
     if (const Value* const tiers = root.find("tiers")) {
         for (const json::Member& member : tiers->members) {
@@ -564,6 +506,11 @@ Result<ProfileFile> parse_profile_file(std::string_view name, std::string_view t
         return root.error();
     }
     return Reader(name).read_file(*root);
+}
+
+Result<Profile> read_tier_profile(std::string_view name, std::string_view word,
+                                  const json::Value& value) {
+    return Reader(name).read_tier(word, value);
 }
 
 std::vector<Profile> merge(std::vector<Profile> base, const ProfileFile& file) {

@@ -24,6 +24,7 @@
 #include <vector>
 
 #include "base/clock.hpp"
+#include "base/json_reader.hpp"
 #include "base/result.hpp"
 #include "domain/profile.hpp"
 
@@ -50,6 +51,11 @@ struct ProfileFile {
 // figure that nothing can have measured, a text or pool name that cannot stand in output),
 // too_large (over 1 MiB).
 Result<ProfileFile> parse_profile_file(std::string_view name, std::string_view text);
+
+// One tier out of another file of ours: `value` holds what a profile file says of the tier `word`.
+// Errors: those of a tier in parse_profile_file.
+Result<Profile> read_tier_profile(std::string_view name, std::string_view word,
+                                  const json::Value& value);
 
 // Lays the file over `base`. Entries are matched by the profile's name; one that `base` lacks is
 // added with nothing known but what the file says. A pool takes the tier that the file names.

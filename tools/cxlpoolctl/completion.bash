@@ -13,7 +13,7 @@ _cxlpoolctl() {
         return
         ;;
     2:plan)
-        mapfile -t COMPREPLY < <(compgen -W 'fleet --help' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'fleet placement --help' -- "$cur")
         return
         ;;
     2:profile)

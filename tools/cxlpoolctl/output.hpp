@@ -14,6 +14,7 @@
 #include "base/json_reader.hpp"
 #include "base/result.hpp"
 #include "domain/fleet_plan.hpp"
+#include "domain/placement.hpp"
 #include "domain/profile_file.hpp"
 
 namespace cxlpool::ctl {
@@ -52,6 +53,17 @@ std::string fleet_plan_line(const FleetPlanView& view);
 std::string refused_plan_line(const FleetPlanInput& input, const Profile& profile,
                               const Error& why);
 void print_fleet_plan(std::ostream& out, const FleetPlanView& view);
+
+struct PlacementPlanView {
+    struct Row {
+        std::string name;
+        Result<PlacementDirective> directive;  // or why the cell is left alone
+    };
+    Timestamp now;
+    std::vector<Row> rows;
+};
+void print_placement_plan_json(std::ostream& out, const PlacementPlanView& view);
+void print_placement_plan(std::ostream& out, const PlacementPlanView& view);
 
 void print_status(std::ostream& out, const json::Value& status);
 void print_cells(std::ostream& out, const json::Value& cells);

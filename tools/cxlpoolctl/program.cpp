@@ -16,6 +16,7 @@ constexpr std::array kVerbs{
     Verb{"profile", "what each tier and pool is worth, and how each figure is known", run_profile},
     Verb{"profile check", "is this a profile file, and what does it say", run_profile_check},
     Verb{"plan fleet", "what a prefix that a whole fleet wants costs", run_plan_fleet},
+    Verb{"plan placement", "where cells should lie on the ladder of tiers", run_plan_placement},
     Verb{"status", "the running daemon: pools, tenants, connections", run_status},
     Verb{"verdict", "may this tenant attend this span, and if not, why", run_verdict},
     Verb{"cell list", "the cells that the daemon holds", run_cell_list},

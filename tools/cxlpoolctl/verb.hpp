@@ -39,6 +39,7 @@ int run_topology(std::span<const std::string> arguments, Streams& streams);
 int run_profile(std::span<const std::string> arguments, Streams& streams);
 int run_profile_check(std::span<const std::string> arguments, Streams& streams);
 int run_plan_fleet(std::span<const std::string> arguments, Streams& streams);
+int run_plan_placement(std::span<const std::string> arguments, Streams& streams);
 int run_status(std::span<const std::string> arguments, Streams& streams);
 int run_verdict(std::span<const std::string> arguments, Streams& streams);
 int run_cell_list(std::span<const std::string> arguments, Streams& streams);

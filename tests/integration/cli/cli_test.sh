@@ -147,6 +147,22 @@ else
     report OK 'gnuplot draws the sweep # SKIP gnuplot is not here'
 fi
 
+cells=$SOURCE/examples/ladder.placement.json
+run plan placement --from "$cells"
+wants 'a placement plan is a table and a summary' 0 '^5 cells: 1 keep, 1 promote, 1 demote, 0 spill, 1 evict; 1 left alone$' ''
+cp "$WORK/out" "$WORK/expected"
+"$CTL" plan placement --from - <"$cells" >"$WORK/out" 2>"$WORK/err"
+status=$?
+if [[ $status == 0 ]] && cmp -s "$WORK/expected" "$WORK/out"; then report OK 'its file may come through a pipe'; else report NO 'its file may come through a pipe' "$(cat "$WORK/err")"; fi
+run plan placement --from "$cells" --json
+wants 'a placement plan is JSON' 0 '"reason":"hot_promoted"' ''
+if is_json "$WORK/out"; then report OK 'the placement plan parses'; else report NO 'the placement plan parses' "$(head -c 2000 "$WORK/out")"; fi
+sed 's/"touches": 40/"touches": -40/' "$cells" >"$WORK/cells.json"
+run plan placement --from "$WORK/cells.json" --json
+wants 'a wrong cell is refused with line and column, and nothing is planned' 2 '' "^cxlpoolctl: $WORK/cells.json:[0-9]+:[0-9]+: touches is -40"
+run plan placement
+wants 'a placement plan needs its file' 2 '' '^cxlpoolctl: missing: --from'
+
 run status --socket "$WORK/admin.sock"
 wants 'a daemon that is not there is a failure, not a crash' 1 '' "^cxlpoolctl: unavailable: .*$WORK/admin.sock"
 CXLPOOL_ADMIN_SOCKET=$WORK/other.sock "$CTL" status >"$WORK/out" 2>"$WORK/err"
