@@ -46,6 +46,8 @@ Error os_error(std::string message, int os_errno, Errc code = Errc::io);
 template <typename T>
 class [[nodiscard]] Result {
   public:
+    // Holds T{}, made where it is: for values that take time to move.
+    explicit Result(std::in_place_t) : state_(std::in_place_index<0>) {}
     Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
     Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 

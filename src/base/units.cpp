@@ -167,20 +167,4 @@ bool from_hex(std::string_view text, void* out, std::size_t size) noexcept {
     return true;
 }
 
-std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_t b) noexcept {
-    std::uint64_t out = 0;
-    if (__builtin_mul_overflow(a, b, &out)) {
-        return std::nullopt;
-    }
-    return out;
-}
-
-std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) noexcept {
-    std::uint64_t out = 0;
-    if (__builtin_add_overflow(a, b, &out)) {
-        return std::nullopt;
-    }
-    return out;
-}
-
 }  // namespace cxlpool

@@ -34,7 +34,13 @@ std::string to_hex(const void* data, std::size_t size);
 bool from_hex(std::string_view text, void* out, std::size_t size) noexcept;
 
 // a*b and a+b, or nothing when the result does not fit.
-std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_t b) noexcept;
-std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) noexcept;
+inline std::optional<std::uint64_t> checked_mul(std::uint64_t a, std::uint64_t b) noexcept {
+    std::uint64_t out = 0;
+    return __builtin_mul_overflow(a, b, &out) ? std::nullopt : std::optional(out);
+}
+inline std::optional<std::uint64_t> checked_add(std::uint64_t a, std::uint64_t b) noexcept {
+    std::uint64_t out = 0;
+    return __builtin_add_overflow(a, b, &out) ? std::nullopt : std::optional(out);
+}
 
 }  // namespace cxlpool

@@ -44,44 +44,50 @@ class Checked {
     bool overflowed_ = false;
 };
 
+// 0: not known. Plain numbers, because copies of optionals would be most of what a plan costs.
 struct Costs {
-    std::optional<std::uint64_t> recompute_ns;
-    std::optional<std::uint64_t> attend_ns;
-    std::optional<std::uint64_t> pass_ns;         // all bytes once: a staged copy, or one reading
-    std::optional<std::uint64_t> shared_pass_ns;  // the same while H readers share the link
+    std::uint64_t recompute_ns = 0;
+    std::uint64_t attend_ns = 0;
+    std::uint64_t pass_ns = 0;         // all bytes once: a staged copy, or one reading
+    std::uint64_t shared_pass_ns = 0;  // the same while H readers share the link
 };
+
+void set_if_known(std::optional<std::uint64_t>& field, std::uint64_t cost) {
+    if (cost != 0) {
+        field.emplace(cost);
+    }
+}
 
 Costs costs_of(const FleetPlanInput& input, std::uint64_t hosts, const Profile& profile,
                Checked& math) {
     Costs costs;
-    if (input.recompute_ns_per_token != 0) {
-        costs.recompute_ns = math.mul(input.tokens, input.recompute_ns_per_token);
-    }
-    costs.attend_ns = figure(profile.read_latency_ns);
-    const std::optional<std::uint64_t> mbps = figure(profile.read_mbps);
-    if (costs.attend_ns && mbps) {
+    costs.recompute_ns = math.mul(input.tokens, input.recompute_ns_per_token);
+    costs.attend_ns = profile.read_latency_ns.value.value_or(0);
+    const std::uint64_t mbps = profile.read_mbps.value.value_or(0);
+    if (costs.attend_ns != 0 && mbps != 0) {
         const std::uint64_t all_bytes = math.mul(hosts, input.bytes);
-        costs.pass_ns = math.add(*costs.attend_ns, math.mul(input.bytes, 1000) / *mbps);
-        costs.shared_pass_ns = math.add(*costs.attend_ns, math.mul(all_bytes, 1000) / *mbps);
+        costs.pass_ns = math.add(costs.attend_ns, math.mul(input.bytes, 1000) / mbps);
+        costs.shared_pass_ns = math.add(costs.attend_ns, math.mul(all_bytes, 1000) / mbps);
     }
     return costs;
 }
 
 // What a host takes for the cache lines of a span under managed coherence. Whole lines count, and
 // so does a nanosecond that has begun: a cost that exists is never 0.
-std::optional<std::uint64_t> cache_lines_ns(std::uint64_t bytes, const Known<std::uint64_t>& mbps,
-                                            CrossHostCoherence coherence, Checked& math) {
+void set_cache_lines_ns(std::optional<std::uint64_t>& field, std::uint64_t bytes,
+                        const Known<std::uint64_t>& mbps, CrossHostCoherence coherence,
+                        Checked& math) {
     constexpr std::uint64_t kLine = 64;
     if (coherence == CrossHostCoherence::hardware) {
-        return 0;
+        field.emplace(0U);
+        return;
     }
-    const std::optional<std::uint64_t> speed = figure(mbps);
-    if (coherence != CrossHostCoherence::managed || !speed) {
-        return std::nullopt;
+    const std::uint64_t speed = mbps.value.value_or(0);
+    if (coherence == CrossHostCoherence::managed && speed != 0) {
+        const std::uint64_t lines = bytes / kLine + (bytes % kLine != 0 ? 1 : 0);
+        const std::uint64_t scaled = math.mul(lines, kLine * 1000);
+        field.emplace(scaled / speed + (scaled % speed != 0 ? 1 : 0));
     }
-    const std::uint64_t lines = bytes / kLine + (bytes % kLine != 0 ? 1 : 0);
-    const std::uint64_t scaled = math.mul(lines, kLine * 1000);
-    return scaled / *speed + (scaled % *speed != 0 ? 1 : 0);
 }
 
 // A regime in which `prefills` of the fleet's hosts compute and `copies` keep the bytes.
@@ -95,16 +101,17 @@ void fill(RegimePlan& plan, const FleetPlanInput& input, std::uint64_t hosts,
 }
 
 bool recompute_is_cheaper(const RegimePlan& plan, const Costs& costs, std::uint64_t readers) {
-    if (!plan.reader_cost_ns || !costs.recompute_ns) {
+    if (!plan.reader_cost_ns || costs.recompute_ns == 0) {
         return false;
     }
     const std::optional<std::uint64_t> reader =
         checked_add(*plan.reader_cost_ns, plan.reader_invalidate_ns.value_or(0));
-    if (!reader || *reader >= *costs.recompute_ns) {
+    if (!reader || *reader >= costs.recompute_ns) {
         return true;
     }
     // The write-back, paid once, against what all readers gain; divided, so that nothing overflows.
-    return plan.seal_writeback_ns.value_or(0) / (*costs.recompute_ns - *reader) >= readers;
+    const std::uint64_t writeback = plan.seal_writeback_ns.value_or(0);
+    return writeback != 0 && writeback / (costs.recompute_ns - *reader) >= readers;
 }
 
 void weigh_against_recompute(RegimePlan& plan, const Costs& costs, std::uint64_t readers) {
@@ -115,11 +122,10 @@ void weigh_against_recompute(RegimePlan& plan, const Costs& costs, std::uint64_t
     }
 }
 
-Result<std::uint64_t> checked_hosts(const FleetPlanInput& input, const Profile& profile) {
+Result<void> check_input(const FleetPlanInput& input, std::uint64_t hosts, const Profile& profile) {
     if (input.tenants == 0) {
         return Error{Errc::invalid_argument, "tenants is 0: a fleet has at least one"};
     }
-    const std::uint64_t hosts = input.hosts.value_or(input.tenants);
     if (hosts == 0 || hosts > input.tenants) {
         return Error{Errc::invalid_argument, "hosts is " + std::to_string(hosts) +
                                                  ": it must be from 1 to the number of tenants, " +
@@ -137,7 +143,7 @@ Result<std::uint64_t> checked_hosts(const FleetPlanInput& input, const Profile& 
                      "a span of " + std::to_string(input.bytes) + " bytes does not fit in '" +
                          profile.name + "', which has " + std::to_string(capacity) + " bytes"};
     }
-    return hosts;
+    return {};
 }
 
 Regime regime_under(const Profile& profile) {
@@ -153,6 +159,47 @@ FleetAdvice advice_on(const FleetPlan& plan) {
     }
     return plan.regime(plan.holds).recompute_cheaper ? FleetAdvice::recompute_cheaper
                                                      : FleetAdvice::reuse;
+}
+
+Result<void> fill_plan(const FleetPlanInput& input, const Profile& profile, FleetPlan& plan) {
+    const std::uint64_t hosts = input.hosts.value_or(input.tenants);
+    CXLPOOL_TRY(check_input(input, hosts, profile));
+    const std::uint64_t pool_hosts = hosts_or_assumed(profile);
+
+    plan.tenants = input.tenants;
+    plan.hosts = hosts;
+    plan.attending_hosts = std::min(hosts, pool_hosts);
+    plan.holds = regime_under(profile);
+
+    // Where the pool does not reach, reuse is only shown for comparison: as if it reached all.
+    const std::uint64_t attending = reachable(profile) ? plan.attending_hosts : hosts;
+    const std::uint64_t builders = 1 + (hosts - attending);
+
+    Checked math;
+    const Costs costs = costs_of(input, hosts, profile, math);
+    fill(plan.private_copies, input, hosts, hosts, hosts, math);
+    set_if_known(plan.private_copies.reader_cost_ns, costs.recompute_ns);
+    fill(plan.copy_only, input, hosts, builders, hosts, math);
+    set_if_known(plan.copy_only.reader_cost_ns, costs.pass_ns);
+    fill(plan.coherent, input, hosts, builders, builders, math);
+    set_if_known(plan.coherent.reader_cost_ns, costs.attend_ns);
+    set_if_known(plan.coherent.full_pass_ns, costs.pass_ns);
+    set_if_known(plan.coherent.full_pass_shared_ns, costs.shared_pass_ns);
+    const CrossHostCoherence coherence = coherence_or_none(profile);
+    set_cache_lines_ns(plan.coherent.seal_writeback_ns, input.bytes, profile.cache_writeback_mbps,
+                       coherence, math);
+    set_cache_lines_ns(plan.coherent.reader_invalidate_ns, input.bytes,
+                       profile.cache_invalidate_mbps, coherence, math);
+    if (math.overflowed()) {
+        return Error{Errc::overflow,
+                     "the plan does not fit in 64 bits: use fewer hosts, tokens or bytes, or a "
+                     "smaller recompute cost"};
+    }
+    const std::uint64_t readers = std::max<std::uint64_t>(1, hosts - builders);
+    weigh_against_recompute(plan.copy_only, costs, readers);
+    weigh_against_recompute(plan.coherent, costs, readers);
+    plan.advice = advice_on(plan);
+    return {};
 }
 
 }  // namespace
@@ -178,49 +225,13 @@ const RegimePlan& FleetPlan::regime(Regime which) const noexcept {
 }
 
 Result<FleetPlan> plan_fleet(const FleetPlanInput& input, const Profile& profile) {
-    const Result<std::uint64_t> checked = checked_hosts(input, profile);
-    if (!checked) {
-        return checked.error();
+    // Filled where it is returned: it is large, and copies take their time.
+    Result<FleetPlan> plan(std::in_place);
+    Result<void> filled = fill_plan(input, profile, *plan);
+    if (!filled) {
+        plan = std::move(filled).error();
     }
-    const std::uint64_t hosts = *checked;
-    const std::uint64_t pool_hosts = hosts_or_assumed(profile);
-
-    Result<FleetPlan> out{FleetPlan{}};
-    FleetPlan& plan = *out;  // filled where it is returned: it is large, and copies take their time
-    plan.tenants = input.tenants;
-    plan.hosts = hosts;
-    plan.attending_hosts = std::min(hosts, pool_hosts);
-    plan.holds = regime_under(profile);
-
-    // Where the pool does not reach, reuse is only shown for comparison: as if it reached all.
-    const std::uint64_t attending = reachable(profile) ? plan.attending_hosts : hosts;
-    const std::uint64_t builders = 1 + (hosts - attending);
-
-    Checked math;
-    const Costs costs = costs_of(input, hosts, profile, math);
-    fill(plan.private_copies, input, hosts, hosts, hosts, math);
-    plan.private_copies.reader_cost_ns = costs.recompute_ns;
-    fill(plan.copy_only, input, hosts, builders, hosts, math);
-    plan.copy_only.reader_cost_ns = costs.pass_ns;
-    fill(plan.coherent, input, hosts, builders, builders, math);
-    plan.coherent.reader_cost_ns = costs.attend_ns;
-    plan.coherent.full_pass_ns = costs.pass_ns;
-    plan.coherent.full_pass_shared_ns = costs.shared_pass_ns;
-    const CrossHostCoherence coherence = coherence_or_none(profile);
-    plan.coherent.seal_writeback_ns =
-        cache_lines_ns(input.bytes, profile.cache_writeback_mbps, coherence, math);
-    plan.coherent.reader_invalidate_ns =
-        cache_lines_ns(input.bytes, profile.cache_invalidate_mbps, coherence, math);
-    if (math.overflowed()) {
-        return Error{Errc::overflow,
-                     "the plan does not fit in 64 bits: use fewer hosts, tokens or bytes, or a "
-                     "smaller recompute cost"};
-    }
-    const std::uint64_t readers = std::max<std::uint64_t>(1, hosts - builders);
-    weigh_against_recompute(plan.copy_only, costs, readers);
-    weigh_against_recompute(plan.coherent, costs, readers);
-    plan.advice = advice_on(plan);
-    return out;
+    return plan;
 }
 
 }  // namespace cxlpool

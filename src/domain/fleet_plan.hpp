@@ -58,6 +58,8 @@ struct RegimePlan {
 };
 
 struct FleetPlan {
+    FleetPlan() noexcept {}  // each member once; value-initialization would zero them all before
+
     std::uint64_t tenants = 0;
     std::uint64_t hosts = 0;            // H
     std::uint64_t attending_hosts = 0;  // min(H, hosts of the pool); 1 where it does not reach

@@ -102,10 +102,6 @@ bool attendable_in_place(const Profile& profile) noexcept {
            zero_copy_in_host(share_kind_or_none(profile));
 }
 
-std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) noexcept {
-    return field.value && *field.value != 0 ? field.value : std::nullopt;
-}
-
 ReadTime full_read(const Profile& profile, std::uint64_t bytes) noexcept {
     const std::optional<std::uint64_t> latency = figure(profile.read_latency_ns);
     const std::optional<std::uint64_t> mbps = figure(profile.read_mbps);

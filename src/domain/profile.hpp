@@ -93,7 +93,9 @@ bool fabric_shareable(const Profile& profile) noexcept;
 bool attendable_in_place(const Profile& profile) noexcept;
 
 // A latency or bandwidth that says something: 0 is no figure, whoever put it there.
-std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) noexcept;
+inline std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) noexcept {
+    return field.value.value_or(0) != 0 ? field.value : std::nullopt;
+}
 
 // Reading `bytes` once, from the first to the last: latency + bytes x 1000 / MB/s in whole ns.
 struct ReadTime {
