@@ -1,5 +1,6 @@
 // Memory that no region maps, and the command that maps it.
 #include <algorithm>
+#include <iterator>
 
 #include "topology/assess.hpp"
 
@@ -130,8 +131,11 @@ class Stock {
         });
         const std::size_t ways = window.interleave_ways.value_or(1);
         if (targets.size() != ways) {  // a list that was captured in part proves nothing
-            return ways <= free_.size() ? std::vector<Unused>(free_.begin(), free_.begin() + ways)
-                                        : std::vector<Unused>{};
+            return ways <= free_.size()
+                       ? std::vector<Unused>(
+                             free_.begin(),
+                             std::next(free_.begin(), static_cast<std::ptrdiff_t>(ways)))
+                       : std::vector<Unused>{};
         }
         std::vector<Unused> chosen;
         std::map<const Port*, std::size_t> taken;
