@@ -318,7 +318,7 @@ int progress_of(Verdict verdict) noexcept {
             return 41;
         default:
             // The axes come ninth, in their order; a later divergence came further.
-            return 9 + static_cast<int>(axis_of(verdict).value_or(Axis::model));
+            return axis_of(verdict) ? 9 + static_cast<int>(*axis_of(verdict)) : 0;
     }
 }
 

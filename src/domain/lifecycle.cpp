@@ -189,6 +189,7 @@ Result<CellLife> apply(const CellLife& life, LifecycleEvent event, const Lifecyc
             break;
         case LifecycleEvent::readmit:
             out.state = out.staged ? Lifecycle::spilled : Lifecycle::sealed;
+            out = aged(out, moment.ttl_ns, moment.now);  // it grew older in quarantine
             break;
         case LifecycleEvent::tick:
         case LifecycleEvent::evict:

@@ -51,37 +51,13 @@ constexpr bool ladder_is_in_order() {
 }
 static_assert(ladder_is_in_order(), "a tier's number is its rung");
 
-Result<void> check(const PlacementCell& cell, const PlacementLadder& ladder, Timestamp now) {
-    const CellLife& life = cell.life;
-    if (cell.leased) {
-        return Error{Errc::wrong_state, "the cell is leased: it stays until its leases end"};
-    }
-    // What a move is allowed on is what may move.
-    if (!allows(life.state, LifecycleEvent::promote)) {
-        return Error{Errc::wrong_state, "the cell is " + std::string(to_word(life.state)) +
-                                            ": it has no place to plan"};
-    }
-    if (cell.bytes == 0) {
-        return Error{Errc::invalid_argument, "bytes is 0: a cell has at least one byte"};
-    }
-    if (ladder.find(cell.tier) == nullptr) {
-        return Error{Errc::invalid_argument, "the cell lies in " + std::string(to_word(cell.tier)) +
-                                                 ", and that tier is not described"};
-    }
+bool times_agree(const CellLife& life) noexcept {
     const Timestamp revived = life.revived_at.value_or(life.entered_at);
     const Timestamp touched = life.last_touch.value_or(Timestamp{});
-    if (now < life.entered_at || now < revived || now < touched) {
-        return Error{Errc::invalid_argument, "the cell's times are after now"};
-    }
     const bool counted = life.touches != 0;
     const bool touched_here = life.last_touch && life.entered_at <= touched;
-    if (revived < life.entered_at || (counted && !touched_here) ||
-        (!counted && life.entered_at < touched)) {
-        return Error{Errc::invalid_argument,
-                     "the cell's touches contradict its times: touches are counted from the entry "
-                     "into the tier, and so is a revival"};
-    }
-    return {};
+    return revived >= life.entered_at && (counted ? touched_here : touched <= life.entered_at) &&
+           (!life.revived_at || (counted && revived <= touched));
 }
 
 bool is_hot(const CellLife& life, const TierPolicy& policy, Timestamp now) noexcept {
@@ -127,7 +103,19 @@ Result<void> weigh(const Profile& profile, PlacementDirective& out) {
     return {};
 }
 
-// The six rules, for a cell that check() let pass.
+Result<void> check_may_move(const PlacementCell& cell) {
+    if (cell.leased) {
+        return Error{Errc::wrong_state, "the cell is leased: it stays until its leases end"};
+    }
+    // What a move is allowed on is what may move.
+    if (!allows(cell.life.state, LifecycleEvent::promote)) {
+        return Error{Errc::wrong_state, "the cell is " + std::string(to_word(cell.life.state)) +
+                                            ": it has no place to plan"};
+    }
+    return {};
+}
+
+// The six rules, for a cell that check_placement_cell() let pass and that may move.
 Result<void> decide(const PlacementCell& cell, const PlacementLadder& ladder, Timestamp now,
                     PlacementDirective& out) {
     const TierPolicy& policy = ladder.find(cell.tier)->policy;
@@ -226,11 +214,36 @@ void PlacementLadder::carry_out(const PlacementDirective& directive) noexcept {
     }
 }
 
+Result<void> check_placement_cell(const PlacementCell& cell, const PlacementLadder& ladder,
+                                  Timestamp now) {
+    const CellLife& life = cell.life;
+    if (cell.bytes == 0) {
+        return Error{Errc::invalid_argument, "bytes is 0: a cell has at least one byte"};
+    }
+    if (ladder.find(cell.tier) == nullptr) {
+        return Error{Errc::invalid_argument, "the cell lies in " + std::string(to_word(cell.tier)) +
+                                                 ", and that tier is not described"};
+    }
+    if (now < life.entered_at || now < life.revived_at.value_or(Timestamp{}) ||
+        now < life.last_touch.value_or(Timestamp{})) {
+        return Error{Errc::invalid_argument, "the cell's times are after now"};
+    }
+    if (!times_agree(life)) {
+        return Error{Errc::invalid_argument,
+                     "the cell's touches contradict its times: touches are counted from the entry "
+                     "into the tier, and a revival is one of them"};
+    }
+    return {};
+}
+
 Result<PlacementDirective> plan_placement(const PlacementCell& cell, const PlacementLadder& ladder,
                                           Timestamp now) {
     // One object from here to the caller: copying a directive costs as much as a rule.
     Result<PlacementDirective> out{PlacementDirective{}};
-    Result<void> done = check(cell, ladder, now);
+    Result<void> done = check_placement_cell(cell, ladder, now);
+    if (done) {
+        done = check_may_move(cell);
+    }
     if (done) {
         done = decide(cell, ladder, now, *out);
     }

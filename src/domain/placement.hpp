@@ -115,10 +115,16 @@ class PlacementLadder {
     std::array<std::optional<PlacementTier>, kTiers.size()> tiers_;
 };
 
+// Whether what is said of a cell can be true, whether or not it may move. All times are of one clock.
+// Errors: the invalid_argument of plan_placement.
+Result<void> check_placement_cell(const PlacementCell& cell, const PlacementLadder& ladder,
+                                  Timestamp now);
+
 // The directive for one cell. All times are of one clock. Errors:
 //  - wrong_state: the cell is filling, evicted, quarantined, lost, or leased; it is left alone;
 //  - invalid_argument: no bytes, a tier that is not on the ladder, times that contradict each other
-//    (after `now`, a touch that was counted and lies before the entry into the tier);
+//    (after `now`, a touch that was counted and lies before the entry into the tier, a revival
+//    without a touch at or after it);
 //  - overflow: coming back takes longer than 64 bits of ns.
 Result<PlacementDirective> plan_placement(const PlacementCell& cell, const PlacementLadder& ladder,
                                           Timestamp now);

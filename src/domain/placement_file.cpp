@@ -12,7 +12,10 @@
 namespace cxlpool {
 namespace {
 
-constexpr json::Limits kLimits{kPlacementFileMaxBytes, 8, 4U << 20U};
+// Every cell with all its keys and itself, and room for the tiers.
+constexpr std::size_t kValuesPerCell = 13;
+constexpr json::Limits kLimits{kPlacementFileMaxBytes, 8,
+                               kValuesPerCell * kPlacementFileMaxCells + (1U << 16U)};
 constexpr std::size_t kMaxNameBytes = 64;
 
 Result<Lifecycle> parse_state(std::string_view word) {
@@ -252,10 +255,10 @@ Result<NamedCell> Reader::read_cell(const Value& value, std::size_t number) {
         cost.source = Source::unknown;
     }
     CXLPOOL_TRY(count_in(out, value));
-    // What the plan would refuse for good is refused here, where its place is known.
-    const Result<PlacementDirective> planned = plan_placement(out.cell, file_.ladder, file_.now);
-    if (!planned && planned.error().code() != Errc::wrong_state) {
-        return fail(planned.error().code(), value, planned.error().message());
+    // What cannot be true is refused here, where its place is known.
+    const Result<void> checked = check_placement_cell(out.cell, file_.ladder, file_.now);
+    if (!checked) {
+        return fail(checked.error().code(), value, checked.error().message());
     }
     return out;
 }

@@ -38,9 +38,9 @@
 namespace cxlpool {
 
 inline constexpr std::string_view kPlacementSchema = "cxlpool-placement/1";
-// A document of this size takes about a gigabyte while it is read; nobody plans more at a sitting.
+// A document of this size can take two gigabytes while it is read; nobody plans more at a sitting.
 inline constexpr std::size_t kPlacementFileMaxBytes = 64U << 20U;
-inline constexpr std::size_t kPlacementFileMaxCells = 1'000'000;
+inline constexpr std::size_t kPlacementFileMaxCells = 300'000;
 
 struct NamedCell {
     std::string name;

@@ -53,13 +53,6 @@ std::optional<Timestamp> parse_utc(std::string_view text) {
     return Timestamp{seconds * 1'000'000'000ULL};
 }
 
-bool shows_safely(std::string_view text) {
-    return std::all_of(text.begin(), text.end(), [](char c) {
-        const auto byte = static_cast<unsigned char>(c);
-        return byte >= 0x20 && byte != 0x7F;
-    });
-}
-
 bool is_pool_name(std::string_view name) {
     return !name.empty() && name.size() <= kProfileMaxPoolNameBytes &&
            std::all_of(name.begin(), name.end(), [](char c) { return c > ' ' && c <= '~'; });
@@ -487,13 +480,16 @@ void lay_over(Profile& profile, const Profile& named) {
 }
 
 void lay_over(std::vector<Profile>& base, const std::vector<Profile>& named) {
+    std::map<std::string, std::size_t, std::less<>> known;  // a file may name very many pools
+    for (std::size_t i = 0; i < base.size(); ++i) {
+        known.emplace(base[i].name, i);
+    }
     for (const Profile& entry : named) {
-        const auto known = std::find_if(
-            base.begin(), base.end(), [&entry](const Profile& p) { return p.name == entry.name; });
-        if (known == base.end()) {
+        const auto [at, fresh] = known.emplace(entry.name, base.size());
+        if (fresh) {
             base.push_back(entry);
         } else {
-            lay_over(*known, entry);
+            lay_over(base[at->second], entry);
         }
     }
 }

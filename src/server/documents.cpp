@@ -60,6 +60,17 @@ Json cell_json(const Cell& cell, const Registry& registry, const std::vector<std
                 {"adjudicated", adjudication(cell)}};
 }
 
+// What the cell was written under.
+Json context_json(const ContextFields& fields) {
+    Json out = Json::object();
+    for (std::size_t i = 0; i < kAxisCount; ++i) {
+        if (fields.axes[i]) {
+            out[std::string(to_word(static_cast<Axis>(i)))] = *fields.axes[i];
+        }
+    }
+    return out;
+}
+
 Json text_or_null(std::string_view text) {
     return text.empty() ? Json() : Json(text);
 }
@@ -128,6 +139,7 @@ std::string explain_document(const ExplainQuestion& question, const Registry& re
     Json cells = Json::array();
     for (const Explanation& e : explained) {
         Json item = cell_json(*e.cell, registry, pools);
+        item["context"] = context_json(interner.fields(e.cell->key));
         item["verdict"] = to_word(e.verdict);
         item["code"] = static_cast<std::uint16_t>(e.verdict);
         // The first diverging axis, whichever check named the verdict.

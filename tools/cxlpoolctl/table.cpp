@@ -36,16 +36,6 @@ const TimeUnit& unit_of(std::uint64_t ns) {
 
 }  // namespace
 
-std::string printable(std::string_view text) {
-    std::string out(text);
-    for (char& c : out) {
-        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7F) {
-            c = '?';
-        }
-    }
-    return out;
-}
-
 void Table::add(std::vector<std::string> cells) {
     CXLPOOL_CHECK(cells.size() == columns_.size());
     for (std::string& cell : cells) {

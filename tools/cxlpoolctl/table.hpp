@@ -11,6 +11,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/text.hpp"
+
 namespace cxlpool::ctl {
 
 class Table {
@@ -32,9 +34,6 @@ class Table {
     std::vector<Column> columns_;
     std::vector<std::vector<std::string>> rows_;
 };
-
-// Control characters become '?'.
-std::string printable(std::string_view text);
 
 // "8 s", "5.69 ms", "300 ns": at most two decimals; exact values without.
 std::string format_ns(std::uint64_t ns);

@@ -499,9 +499,9 @@ PlacementCell random_cell(Random& random) {
     if (coin(random)) {
         cell.life.touches = pick(random, {1, 2, 5});
         cell.life.last_touch = kSmallNow;
-    }
-    if (random() % 4 == 0) {
-        cell.life.revived_at = kSmallNow;
+        if (random() % 2 == 0) {
+            cell.life.revived_at = kSmallNow;
+        }
     }
     cell.tier = kTiers[random() % kTiers.size()];
     cell.bytes = pick(random, {1, 10, 50, 100});

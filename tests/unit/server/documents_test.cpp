@@ -107,6 +107,11 @@ TEST_F(Documents, ExplainNamesTheVerdictTheAxisAndWhatIsTold) {
     EXPECT_EQ(cell.find("axis")->string, "model");
     EXPECT_EQ(cell.find("wanted")->string, "other");
     EXPECT_EQ(cell.find("found")->string, "m");
+    const json::Value* context = cell.find("context");
+    ASSERT_NE(context, nullptr);
+    EXPECT_EQ(context->members.size(), kAxisCount);
+    EXPECT_EQ(context->find("model")->string, "m") << "of the cell, not what was wanted";
+    EXPECT_EQ(context->find("page_tokens")->string, "16");
 }
 
 TEST_F(Documents, ExplainOfNothingAndOfAStranger) {
