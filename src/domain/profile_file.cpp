@@ -4,9 +4,11 @@
 #include <array>
 #include <charconv>
 #include <chrono>
+#include <map>
 #include <type_traits>
 #include <utility>
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 #include "domain/file_reader.hpp"
 #include "domain/profile_fields.hpp"

@@ -424,6 +424,9 @@ TEST(ProfileFile, ReadsOneFormOfTime) {
 }
 
 TEST(ProfileFile, RefusesTextThatATerminalActsOn) {
+    EXPECT_EQ(refusal_of(R"({"schema": "cxlpool-profile/1", "label": "\u009b2J"})").code,
+              Errc::invalid_argument)
+        << "the same control character in one";
     EXPECT_EQ(refusal_of(R"({"schema": "cxlpool-profile/1", "label": "\u001b[2J"})").code,
               Errc::invalid_argument);
     EXPECT_EQ(
