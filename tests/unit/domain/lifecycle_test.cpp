@@ -236,5 +236,13 @@ TEST(Lifecycle, DoesNotDependOnHowOftenItTicks) {
     }
 }
 
+// It went on to grow older while it was in quarantine.
+TEST(Lifecycle, ReadmittedIsAsOldAsItIs) {
+    const CellLife poisoned = must(sealed_at(0), LifecycleEvent::quarantine, at(500));
+    EXPECT_EQ(must(poisoned, LifecycleEvent::readmit, at(600)).state, Lifecycle::sealed);
+    EXPECT_EQ(must(poisoned, LifecycleEvent::readmit, at(800)).state, Lifecycle::expiring);
+    EXPECT_EQ(must(poisoned, LifecycleEvent::readmit, at(5000)).state, Lifecycle::expired);
+}
+
 }  // namespace
 }  // namespace cxlpool
