@@ -155,6 +155,8 @@ TEST(PlacementFile, RefusesWithThePlaceAndTheReason) {
         {with_cell(", \"touches\": 1"), Errc::invalid_argument, "3:12: the cell's touches"},
         {with_cell(", \"last_touch_ns\": 50"), Errc::invalid_argument, "3:12: the cell's touches"},
         {with_cell(", \"revived_at_ns\": 4"), Errc::invalid_argument, "3:12: the cell's touches"},
+        {with_cell(", \"touches\": 5, \"leased\": true"), Errc::invalid_argument,
+         "3:12: the cell's touches"},
         {with_cell(", \"leased\": 0"), Errc::malformed, "3:91: leased is a whole number"},
         {with_cell(", \"name\": \"\""), Errc::invalid_argument, "3:89: name: 1 to 64"},
         {with_cell(", \"name\": \"\\u001b[2J\""), Errc::invalid_argument, "3:89: name"},
