@@ -119,8 +119,9 @@ Result<UniqueFd> listen_on(const SocketConfig& config, OwnedPaths& owned) {
     return listener;
 }
 
-ServerOptions server_options(const Config& config) {
+ServerOptions server_options(const Config& config, std::vector<Profile> tiers) {
     ServerOptions options;
+    options.tiers = std::move(tiers);
     options.mode = config.mode;
     options.limits = config.limits;
     options.worker_threads = config.worker_threads;
@@ -151,7 +152,7 @@ void on_signal(int fd, Reactor& reactor) {
     }
 }
 
-int serve(const Config& config, std::vector<ServedPool> pools) {
+int serve(const Config& config, std::vector<Profile> tiers, std::vector<ServedPool> pools) {
     const Result<UniqueFd> signals = take_signals();
     if (!signals) {
         return fail(signals.error());
@@ -186,8 +187,8 @@ int serve(const Config& config, std::vector<ServedPool> pools) {
                      to_word(served.pool->traits().isolation));
     }
     Result<std::unique_ptr<Server>> server =
-        Server::create(**reactor, system_clock(), Authorizer(config.grants), server_options(config),
-                       std::move(pools));
+        Server::create(**reactor, system_clock(), Authorizer(config.grants),
+                       server_options(config, std::move(tiers)), std::move(pools));
     if (!server) {
         return fail(server.error());
     }
@@ -249,7 +250,7 @@ int run(const CommandLine& command) {
     if (!pools) {
         return fail(pools.error());
     }
-    return serve(*config, std::move(*pools));
+    return serve(*config, assessment.tiers, std::move(*pools));
 }
 
 }  // namespace

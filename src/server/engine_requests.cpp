@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "domain/fleet_plan.hpp"
 #include "memory/guarded.hpp"
+#include "server/placement_request.hpp"
 #include "server/server.hpp"
 #include "server/wire_context.hpp"
 
@@ -97,6 +98,7 @@ void Server::dispatch(Session& session, const wire::Request& request) {
                 [&](const wire::ReleaseRequest& r) { answer = release(session, r); },
                 [&](const wire::RenewRequest& r) { answer = renew(session, r); },
                 [&](const wire::PlanFleetRequest& r) { answer = plan_fleet(r); },
+                [&](const wire::PlanPlacementRequest& r) { answer = plan_placement(r); },
                 [&](const wire::AdjudicateRequest& r) { answer = adjudicate(session, r); },
                 [&](const wire::DocumentRequest& r) { document(session, cookie, r); },
                 [&](const wire::DocumentMoreRequest& r) { answer = document_more(session, r); },
@@ -573,6 +575,27 @@ Server::Answer Server::plan_fleet(const wire::PlanFleetRequest& request) const {
     out.seal_writeback_ns = or_unknown(plan->coherent.seal_writeback_ns);
     out.reader_invalidate_ns = or_unknown(plan->coherent.reader_invalidate_ns);
     return Reply(out);
+}
+
+Server::Answer Server::plan_placement(const wire::PlanPlacementRequest& request) const {
+    const auto find_profile = [this](Tier tier, std::string_view name) -> const Profile* {
+        for (const ServedPool& served : pools_) {
+            if (served.profile.tier == tier && (name.empty() || served.pool->name() == name)) {
+                return &served.profile;
+            }
+        }
+        for (const Profile& profile : options_.tiers) {
+            if (profile.tier == tier && name.empty()) {
+                return &profile;
+            }
+        }
+        return nullptr;
+    };
+    Result<wire::PlanPlacementReply> reply = cxlpool::plan_placement(request, find_profile);
+    if (!reply) {
+        return std::move(reply).error();
+    }
+    return Reply(*std::move(reply));
 }
 
 }  // namespace cxlpool

@@ -43,6 +43,7 @@ struct ServerOptions {
     TenancyMode mode = TenancyMode::multi;
     Limits limits;
     std::vector<std::pair<TenantId, std::string>> tenants;
+    std::vector<Profile> tiers;  // of the host's own memory, for plans
     std::size_t worker_threads = 2;
     // Called on a worker when an operator asks for the topology.
     std::function<Result<Topology>()> read_topology;
@@ -108,6 +109,7 @@ class Server {
     Answer release(Session& session, const wire::ReleaseRequest& request);
     Answer renew(Session& session, const wire::RenewRequest& request);
     Answer plan_fleet(const wire::PlanFleetRequest& request) const;
+    Answer plan_placement(const wire::PlanPlacementRequest& request) const;
     Result<ContextKey> context_of(const Session& session, std::uint32_t handle) const;
     Result<Location> place(TenantId owner, std::uint64_t length_bytes, const std::string& pool);
     std::uint32_t hold(Session& session, const LeaseRef& lease, const Location& location,

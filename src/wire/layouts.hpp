@@ -120,6 +120,47 @@ void layout(C& c, Field<C, PlanFleetRequest> m) {
 }
 
 template <typename C>
+void layout_flags(C& c, Field<C, std::uint8_t> flags, std::uint8_t known) {
+    c.number("flags", flags);
+    c.require((flags & ~known) == 0, Errc::invalid_argument, "flags", "no such flag");
+}
+
+template <typename C>
+void layout(C& c, Field<C, PlanPlacementRequest> m) {
+    c.list("tiers", m.tiers, 1, kMaxPlacementTiers, 42,
+           [](C& codec, Field<C, PlacementTierField> tier) {
+               codec.template word<std::uint8_t>("tier", tier.tier, 1, kLastTier);
+               layout_flags<C>(codec, tier.flags, kTierFlags);
+               codec.reserved(6);
+               codec.number("used", tier.used_bytes);
+               codec.number("capacity", tier.capacity_bytes);
+               codec.number("ttl", tier.ttl_ns);
+               codec.number("promote touches per hour", tier.promote_touches_per_hour);
+               codec.require((tier.flags & kTierPromote) != 0 || tier.promote_touches_per_hour == 0,
+                             Errc::invalid_argument, "promote touches per hour",
+                             "without its flag");
+               codec.name("pool", tier.pool, kMaxNameBytes);
+           });
+    c.list("cells", m.cells, 1, kMaxPlacementCells, 56,
+           [](C& codec, Field<C, PlacementCellField> cell) {
+               codec.template word<std::uint8_t>("state", cell.state, kFirstMovable, kLastMovable);
+               codec.template word<std::uint8_t>("cell's tier", cell.tier, 1, kLastTier);
+               layout_flags<C>(codec, cell.flags, kCellFlags);
+               codec.reserved(5);
+               codec.number("bytes", cell.bytes);
+               codec.number("in tier", cell.in_tier_ns);
+               codec.number("since touch", cell.since_touch_ns);
+               codec.number("since revival", cell.since_revival_ns);
+               codec.number("touches", cell.touches);
+               codec.number("recompute", cell.recompute_ns);
+               codec.require(cell.touches != 0 || cell.since_touch_ns == 0, Errc::invalid_argument,
+                             "since touch", "without touches");
+               codec.require((cell.flags & kCellRevived) != 0 || cell.since_revival_ns == 0,
+                             Errc::invalid_argument, "since revival", "without its flag");
+           });
+}
+
+template <typename C>
 void layout(C& c, Field<C, AdjudicateRequest> m) {
     c.number("owner", m.owner);
     c.digest("span", m.span);
@@ -232,6 +273,23 @@ void layout(C& c, Field<C, PlanFleetReply> m) {
     c.number("full pass shared", m.full_pass_shared_ns);
     c.number("seal writeback", m.seal_writeback_ns);
     c.number("reader invalidate", m.reader_invalidate_ns);
+}
+
+template <typename C>
+void layout(C& c, Field<C, PlanPlacementReply> m) {
+    c.list("items", m.items, 1, kMaxPlacementCells, 24, [](C& codec, Field<C, PlacementItem> item) {
+        codec.number("item status", item.status);
+        codec.require(errc_known(item.status), Errc::invalid_argument, "item status",
+                      "no such value");
+        codec.template word<std::uint8_t>("action", item.action, 0, kLastAction);
+        codec.template word<std::uint8_t>("reason", item.reason, 0, kLastReason);
+        codec.template word<std::uint8_t>("state", item.state, 0, kLastMovable);
+        codec.template word<std::uint8_t>("to", item.to, 0, kLastTier);
+        codec.template word<std::uint8_t>("weighed", item.weighed, 0, kLastTier);
+        codec.template word<std::uint8_t>("return source", item.return_source, 0, kLastSource);
+        codec.number("return cost", item.return_cost_ns);
+        codec.number("recompute", item.recompute_ns);
+    });
 }
 
 template <typename C>

@@ -27,6 +27,7 @@ constexpr std::array kTypes{
     TypeRow{Type::release, "release"},
     TypeRow{Type::renew, "renew"},
     TypeRow{Type::plan_fleet, "plan_fleet"},
+    TypeRow{Type::plan_placement, "plan_placement"},
     TypeRow{Type::adjudicate, "adjudicate"},
     TypeRow{Type::document, "document"},
     TypeRow{Type::document_more, "document_more"},
@@ -45,6 +46,7 @@ constexpr std::array kRequestTypes{
     Type::release,
     Type::renew,
     Type::plan_fleet,
+    Type::plan_placement,
     Type::adjudicate,
     Type::document,
     Type::document_more,
@@ -87,6 +89,8 @@ std::optional<ReplyBody> reply_body_of(Type type, Errc status) {
             return RenewReply{};
         case Type::plan_fleet:
             return PlanFleetReply{};
+        case Type::plan_placement:
+            return PlanPlacementReply{};
         case Type::document:
         case Type::document_more:
             return DocumentReply{};

@@ -40,11 +40,21 @@ inline constexpr std::size_t kMaxAxisBytes = 256;
 inline constexpr std::size_t kMaxNameBytes = 64;
 inline constexpr std::size_t kMaxDocumentBytes = 4U << 20U;  // a topology of 1,000 memdevs: 1 MiB
 inline constexpr std::size_t kMaxChunkBytes = 60000;
+inline constexpr std::size_t kMaxPlacementTiers = 7;    // the whole ladder
+inline constexpr std::size_t kMaxPlacementCells = 256;  // planned on the daemon's loop
 
 // The last members of enumerations that other modules own: domain's Scope, Regime, FleetAdvice.
 inline constexpr std::uint8_t kLastScope = 2;
 inline constexpr std::uint8_t kLastRegime = 2;
 inline constexpr std::uint8_t kLastAdvice = 2;
+// And of those that stand one higher here, 0 being none: domain's Tier, Source, PlacementAction and
+// PlacementReason. Of its Lifecycle, the states that a cell can be moved in.
+inline constexpr std::uint8_t kLastTier = 7;
+inline constexpr std::uint8_t kLastSource = 6;
+inline constexpr std::uint8_t kLastAction = 5;
+inline constexpr std::uint8_t kLastReason = 7;
+inline constexpr std::uint8_t kFirstMovable = 1;
+inline constexpr std::uint8_t kLastMovable = 4;
 
 enum class Type : std::uint16_t {
     hello = 1,
@@ -58,6 +68,7 @@ enum class Type : std::uint16_t {
     release = 9,
     renew = 10,
     plan_fleet = 11,
+    plan_placement = 12,
 
     adjudicate = 64,
     document = 65,       // status, topology, profiles, explain, cells: JSON, first chunk
@@ -221,6 +232,59 @@ struct PlanFleetReply {
     bool operator==(const PlanFleetReply&) const = default;
 };
 
+// What the engine says of one tier of its ladder. The room is its own: the daemon adds what it
+// knows of the tier's speed and sharing, and nothing of what anybody stores there.
+inline constexpr std::uint8_t kTierDemoteExpired = 1;  // an expired cell may be demoted from here
+inline constexpr std::uint8_t kTierPromote = 2;        // promote_touches_per_hour is given
+inline constexpr std::uint8_t kTierFlags = kTierDemoteExpired | kTierPromote;
+struct PlacementTierField {
+    std::uint8_t tier = 0;
+    std::uint8_t flags = 0;
+    std::uint64_t used_bytes = 0;
+    std::uint64_t capacity_bytes = 0;  // 0: that of the profile
+    std::uint64_t ttl_ns = 0;          // 0: for ever
+    std::uint64_t promote_touches_per_hour = 0;
+    std::string pool;  // whose profile; empty: the first of the tier, else the host's
+    bool operator==(const PlacementTierField&) const = default;
+};
+inline constexpr std::uint8_t kCellLeased = 1;   // it is left alone
+inline constexpr std::uint8_t kCellRevived = 2;  // since_revival_ns is given
+inline constexpr std::uint8_t kCellFlags = kCellLeased | kCellRevived;
+struct PlacementCellField {
+    std::uint8_t state = 0;  // Lifecycle, kFirstMovable..kLastMovable
+    std::uint8_t tier = 0;
+    std::uint8_t flags = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t in_tier_ns = 0;
+    std::uint64_t since_touch_ns = 0;  // 0 when touches is 0
+    std::uint64_t since_revival_ns = 0;
+    std::uint64_t touches = 0;       // since it entered the tier
+    std::uint64_t recompute_ns = 0;  // 0: unknown
+    bool operator==(const PlacementCellField&) const = default;
+};
+struct PlanPlacementRequest {
+    std::vector<PlacementTierField> tiers;  // 1..kMaxPlacementTiers, each once
+    std::vector<PlacementCellField> cells;  // 1..kMaxPlacementCells
+    bool operator==(const PlanPlacementRequest&) const = default;
+};
+// Zero but for the status when that is not ok.
+struct PlacementItem {
+    std::uint16_t status = 0;  // Errc of this cell: wrong_state when it is leased
+    std::uint8_t action = 0;
+    std::uint8_t reason = 0;
+    std::uint8_t state = 0;            // at the time of the plan
+    std::uint8_t to = 0;               // 0: evicted
+    std::uint8_t weighed = 0;          // the tier that the return cost is of; 0: none was weighed
+    std::uint8_t return_source = 0;    // Source of the return cost; 0: none was weighed
+    std::uint64_t return_cost_ns = 0;  // UINT64_MAX: unknown
+    std::uint64_t recompute_ns = 0;    // UINT64_MAX: unknown
+    bool operator==(const PlacementItem&) const = default;
+};
+struct PlanPlacementReply {
+    std::vector<PlacementItem> items;  // in the order of the cells
+    bool operator==(const PlanPlacementReply&) const = default;
+};
+
 enum class Decision : std::uint8_t { trust = 1, taint = 2, poison = 3 };
 struct AdjudicateRequest {
     std::uint64_t owner = 0;
@@ -269,10 +333,11 @@ struct ErrorText {
 using RequestBody =
     std::variant<HelloRequest, ContextRegisterRequest, ContextReleaseRequest, LookupRequest,
                  BeginRequest, MapRequest, SealRequest, ShareRequest, ReleaseRequest, RenewRequest,
-                 PlanFleetRequest, AdjudicateRequest, DocumentRequest, DocumentMoreRequest>;
-using ReplyBody =
-    std::variant<EmptyReply, ErrorText, HelloReply, ContextRegisterReply, LookupReply, BeginReply,
-                 MapReply, SealReply, RenewReply, PlanFleetReply, DocumentReply>;
+                 PlanFleetRequest, PlanPlacementRequest, AdjudicateRequest, DocumentRequest,
+                 DocumentMoreRequest>;
+using ReplyBody = std::variant<EmptyReply, ErrorText, HelloReply, ContextRegisterReply, LookupReply,
+                               BeginReply, MapReply, SealReply, RenewReply, PlanFleetReply,
+                               PlanPlacementReply, DocumentReply>;
 
 struct Request {
     std::uint64_t cookie = 0;

@@ -11,6 +11,7 @@
 #include "daemon_process.hpp"
 #include "domain/context.hpp"
 #include "domain/gate.hpp"
+#include "domain/placement.hpp"
 #include "memory/digest.hpp"
 #include "support/wire_axes.hpp"
 
@@ -507,6 +508,73 @@ TEST_F(Requests, PlanFleetUsesTheProfileOfThePool) {
     request.bytes = 1ULL << 40;
     EXPECT_EQ(a.connection.call(request).error().code(), Errc::span_exceeds_capacity);
     request.pool = "nowhere";
+    EXPECT_EQ(a.connection.call(request).error().code(), Errc::not_found);
+}
+
+// As the domain plans it: a cell that is hot is promoted from the pool, a cold one of a full pool
+// has no way down whose cost anybody knows.
+TEST_F(Requests, PlanPlacementUsesTheProfileOfThePool) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    constexpr std::uint64_t kHour = 3'600'000'000'000;
+    PlanPlacementRequest request;
+    request.tiers = {{1, 0, 0, kBytes, 0, 0, ""},
+                     {2, kTierPromote, UINT64_MAX, 0, 0, 60, ""},
+                     {6, 0, 0, UINT64_MAX, 0, 0, ""}};
+    PlacementCellField hot{1, 2, 0, kBytes, kHour, 1, 0, 60, kHour};
+    PlacementCellField cold{1, 2, 0, kBytes, kHour, 0, 0, 0, kHour};
+    request.cells = {hot, cold};
+    const auto plan = a.connection.ask<PlanPlacementReply>(request);
+    ASSERT_TRUE(plan) << plan.error().message();
+
+    PlacementLadder ladder;
+    const auto add = [&](Tier tier, std::uint64_t capacity_bytes, std::uint64_t used_bytes) {
+        PlacementTier out;
+        out.profile.tier = tier;
+        out.profile.capacity_bytes =
+            Known<std::uint64_t>::of(capacity_bytes, Source::declared, "test");
+        out.used_bytes = used_bytes;
+        out.policy.promote_touches_per_hour = 60;
+        ASSERT_TRUE(ladder.add(out));
+    };
+    add(Tier::hbm, kBytes, 0);
+    add(Tier::dram, kBytes, UINT64_MAX);
+    add(Tier::disk, UINT64_MAX, 0);
+    PlacementCell cell;
+    cell.life.state = Lifecycle::sealed;
+    cell.life.last_touch = Timestamp{kHour - 1};
+    cell.life.touches = 60;
+    cell.tier = Tier::dram;
+    cell.bytes = kBytes;
+    cell.recompute = {kHour, Source::declared};
+    std::vector<PlacementDirective> expected;
+    for (const std::uint64_t touches : {60U, 0U}) {
+        cell.life.touches = touches;
+        if (touches == 0) {
+            cell.life.last_touch.reset();
+        }
+        const auto directive = plan_placement(cell, ladder, Timestamp{kHour});
+        ASSERT_TRUE(directive) << directive.error().message();
+        ladder.carry_out(*directive);
+        expected.push_back(*directive);
+    }
+    EXPECT_EQ(expected[0].action, PlacementAction::promote);
+    EXPECT_EQ(expected[1].action, PlacementAction::evict);
+    ASSERT_EQ(plan->items.size(), expected.size());
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const PlacementItem& item = plan->items[i];
+        EXPECT_EQ(item.action, static_cast<int>(expected[i].action) + 1);
+        EXPECT_EQ(item.reason, static_cast<int>(expected[i].reason) + 1);
+        EXPECT_EQ(item.to, expected[i].to ? static_cast<int>(*expected[i].to) + 1 : 0);
+        EXPECT_EQ(item.weighed,
+                  expected[i].weighed ? static_cast<int>(*expected[i].weighed) + 1 : 0);
+    }
+    EXPECT_EQ(plan->items[1].return_cost_ns, UINT64_MAX) << "nobody knows a disk here";
+
+    request.tiers[1].used_bytes = 0;
+    EXPECT_EQ(a.connection.ask<PlanPlacementReply>(request)->items[1].reason, 2)
+        << "an empty DRAM has room by the capacity of the pool";
+    request.tiers[1].pool = "nowhere";
     EXPECT_EQ(a.connection.call(request).error().code(), Errc::not_found);
 }
 

@@ -194,6 +194,17 @@ TEST(Counts, TheLargestLookupFitsOneMessage) {
     EXPECT_EQ(must_encode(Reply{Type::lookup, Errc::ok, 1, reply}).size(), 16U + 4U + 512U * 64U);
 }
 
+TEST(Counts, TheLargestPlacementFitsOneMessage) {
+    PlanPlacementRequest request;
+    request.tiers.assign(kMaxPlacementTiers, {1, 0, 0, 0, 0, 0, std::string(kMaxNameBytes, 'p')});
+    request.cells.assign(kMaxPlacementCells, {1, 1});
+    EXPECT_EQ(must_encode(Request{1, request}).size(),
+              16U + 4U + 7U * (42U + 64U) + 4U + 256U * 56U);
+    PlanPlacementReply reply{std::vector<PlacementItem>(kMaxPlacementCells)};
+    EXPECT_EQ(must_encode(Reply{Type::plan_placement, Errc::ok, 1, reply}).size(),
+              16U + 4U + 256U * 24U);
+}
+
 // What may not be said is refused by encode, and by decode when somebody says it all the same.
 TEST(Encode, RefusesWhatDecodeWould) {
     LookupRequest many{1, std::vector<SpanDigest>(kMaxLookupSpans + 1)};
@@ -243,6 +254,45 @@ TEST(Encode, RefusesWhatDecodeWould) {
     expect_refused(encode(Reply{Type::seal, Errc::io, 1, ErrorText{std::string(513, 'x')}}),
                    Errc::too_large, "error text: 513 bytes, at most 512");
     EXPECT_TRUE(encode(Reply{Type::seal, Errc::io, 1, ErrorText{std::string(512, 'x')}}));
+}
+
+TEST(Encode, APlacementSaysNothingThatDoesNotExist) {
+    const PlanPlacementRequest good{{{1}}, {{1, 1}}};
+    ASSERT_TRUE(encode(Request{1, good}));
+    const auto refused = [&](auto change, Errc code, const std::string& what) {
+        SCOPED_TRACE(what);
+        PlanPlacementRequest bad = good;
+        change(bad);
+        expect_refused(encode(Request{1, bad}), code, what);
+    };
+    const Errc no = Errc::invalid_argument;
+    refused([](auto& r) { r.tiers.clear(); }, no, "tiers: 0 items, at least 1");
+    refused([](auto& r) { r.tiers.resize(8, {1}); }, Errc::too_large, "tiers: 8 items, at most 7");
+    refused([](auto& r) { r.tiers[0].tier = 0; }, no, "tier: no such value");
+    refused([](auto& r) { r.tiers[0].tier = 8; }, no, "tier: no such value");
+    refused([](auto& r) { r.tiers[0].flags = 4; }, no, "flags: no such flag");
+    refused([](auto& r) { r.tiers[0].promote_touches_per_hour = 1; }, no, "without its flag");
+    refused([](auto& r) { r.tiers[0].pool.assign(65, 'p'); }, Errc::too_large, "pool: 65 bytes");
+    refused([](auto& r) { r.cells.clear(); }, no, "cells: 0 items, at least 1");
+    refused(
+        [](auto& r) {
+            r.cells.resize(257, {1, 1});
+        },
+        Errc::too_large, "257 items, at most 256");
+    refused([](auto& r) { r.cells[0].state = 0; }, no, "state: no such value");
+    refused([](auto& r) { r.cells[0].state = 5; }, no, "state: no such value");
+    refused([](auto& r) { r.cells[0].tier = 0; }, no, "cell's tier: no such value");
+    refused([](auto& r) { r.cells[0].flags = 4; }, no, "flags: no such flag");
+    refused([](auto& r) { r.cells[0].since_touch_ns = 1; }, no, "since touch: without touches");
+    refused([](auto& r) { r.cells[0].since_revival_ns = 1; }, no,
+            "since revival: without its flag");
+
+    PlanPlacementReply reply{std::vector<PlacementItem>(1)};
+    reply.items[0].reason = 8;
+    expect_refused(encode(Reply{Type::plan_placement, Errc::ok, 1, reply}), no, "reason");
+    reply.items[0] = {};
+    reply.items[0].status = 0xFE;
+    expect_refused(encode(Reply{Type::plan_placement, Errc::ok, 1, reply}), no, "item status");
 }
 
 TEST(Encode, ABodyOfAnotherTypeIsNotSent) {

@@ -143,6 +143,8 @@ const std::map<std::string, Rows>& layouts() {
         {"renew reply", rows_of<RenewReply>()},
         {"plan_fleet request", rows_of<PlanFleetRequest>()},
         {"plan_fleet reply", rows_of<PlanFleetReply>()},
+        {"plan_placement request", rows_of<PlanPlacementRequest>()},
+        {"plan_placement reply", rows_of<PlanPlacementReply>()},
         {"adjudicate request", rows_of<AdjudicateRequest>()},
         {"document request", rows_of<DocumentRequest>()},
         {"document_more request", rows_of<DocumentMoreRequest>()},

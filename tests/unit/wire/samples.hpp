@@ -134,6 +134,19 @@ inline std::vector<Sample> all() {
 
     reply("error", Type::begin, ErrorText{"pool 'cxl0' has no room for 8388608 bytes"},
           Errc::capacity);
+
+    PlanPlacementRequest placement;
+    placement.tiers = {{2, 3, 0x800000, 0x4000000, 3600000000000, 60, ""},
+                       {4, 1, 0x900000, 0, 7200000000000, 0, "cxl0"}};
+    placement.cells = {
+        {1, 2, 2, 0x200000, 1800000000000, 100000000000, 110000000000, 40, 8000000000},
+        {4, 4, 1, 0x300000, 1900000000000, 0, 0, 0, 0}};
+    request("plan_placement", placement);
+    PlanPlacementReply directives;
+    directives.items = {{0, 3, 5, 2, 4, 4, 1, 32818, 8000000000},
+                        {0, 5, 7, 3, 0, 6, 6, UINT64_MAX, UINT64_MAX},
+                        {static_cast<std::uint16_t>(Errc::wrong_state)}};
+    reply("plan_placement", Type::plan_placement, directives);
     return list;
 }
 
