@@ -324,6 +324,95 @@ typedef struct cxlpool_fleet_plan {
     uint64_t reader_invalidate_ns;
 } cxlpool_fleet_plan;
 
+/* The ladder, warm to cold. 0 is no tier. */
+enum {
+    CXLPOOL_TIER_HBM = 1,
+    CXLPOOL_TIER_DRAM = 2,
+    CXLPOOL_TIER_NUMA_FAR = 3,
+    CXLPOOL_TIER_CXL = 4,
+    CXLPOOL_TIER_REMOTE_DRAM = 5,
+    CXLPOOL_TIER_DISK = 6,
+    CXLPOOL_TIER_REMOTE = 7
+};
+/* The states of a cell that can be moved. An expiring one is in the last quarter of its time. */
+enum {
+    CXLPOOL_STATE_SEALED = 1,
+    CXLPOOL_STATE_EXPIRING = 2,
+    CXLPOOL_STATE_EXPIRED = 3,
+    CXLPOOL_STATE_SPILLED = 4
+};
+enum {
+    CXLPOOL_ACTION_KEEP = 1,
+    CXLPOOL_ACTION_PROMOTE = 2, /* to a warmer tier */
+    CXLPOOL_ACTION_DEMOTE = 3,  /* to a colder one, attended there in place */
+    CXLPOOL_ACTION_SPILL = 4,   /* to a colder one, copied back before use */
+    CXLPOOL_ACTION_EVICT = 5
+};
+enum {
+    CXLPOOL_REASON_HOT_PROMOTED = 1,
+    CXLPOOL_REASON_FRESH_AND_ROOM = 2,
+    CXLPOOL_REASON_EXPIRED_NO_DEMOTE = 3,
+    CXLPOOL_REASON_NO_COLDER_TIER_WITH_ROOM = 4,
+    CXLPOOL_REASON_DEMOTE_BEATS_RECOMPUTE = 5,
+    CXLPOOL_REASON_SPILL_BEATS_RECOMPUTE = 6,
+    CXLPOOL_REASON_RECOMPUTE_CHEAPER_THAN_RETAIN = 7 /* or one of the two costs is not known */
+};
+/* How a figure is known, best first. */
+enum {
+    CXLPOOL_SOURCE_MEASURED = 1,
+    CXLPOOL_SOURCE_OBSERVED = 2,
+    CXLPOOL_SOURCE_FIRMWARE = 3,
+    CXLPOOL_SOURCE_DECLARED = 4,
+    CXLPOOL_SOURCE_REPRESENTATIVE = 5, /* a planning figure; never from a live daemon */
+    CXLPOOL_SOURCE_UNKNOWN = 6
+};
+
+/* One tier of the engine's ladder. Room and policy are the engine's; speed and sharing are those of
+ * the daemon's profile. Zero everything that is not said. */
+#define CXLPOOL_TIER_DEMOTE_EXPIRED 1u /* an expired cell may be demoted from here */
+#define CXLPOOL_TIER_PROMOTE 2u        /* promote_touches_per_hour is given */
+typedef struct cxlpool_placement_tier {
+    uint32_t tier;                     /* CXLPOOL_TIER_HBM and the others */
+    uint32_t flags;                    /* CXLPOOL_TIER_DEMOTE_EXPIRED, CXLPOOL_TIER_PROMOTE */
+    uint64_t used_bytes;               /* that lie there */
+    uint64_t capacity_bytes;           /* that the engine may use; 0: the profile's */
+    uint64_t ttl_ns;                   /* from the entry into the tier; 0: for ever */
+    uint64_t promote_touches_per_hour; /* as often touched is promoted; without the flag 0 */
+    const char* pool; /* whose profile; NULL: the first pool of the tier, else the host's memory;
+                         borrowed for the call */
+} cxlpool_placement_tier;
+
+#define CXLPOOL_CELL_LEASED 1u  /* somebody attends it: it is left alone */
+#define CXLPOOL_CELL_REVIVED 2u /* since_revival_ns is given */
+typedef struct cxlpool_placement_cell {
+    uint32_t state; /* CXLPOOL_STATE_ */
+    uint32_t tier;  /* where it lies; one of the tiers of the call */
+    uint32_t flags; /* CXLPOOL_CELL_ */
+    uint32_t reserved;
+    uint64_t bytes;            /* at least 1 */
+    uint64_t in_tier_ns;       /* since it entered the tier */
+    uint64_t since_touch_ns;   /* since the last touch; 0 without touches */
+    uint64_t since_revival_ns; /* since the last touch that found it expiring; without the flag 0 */
+    uint64_t touches;          /* since it entered the tier */
+    uint64_t recompute_ns;     /* that computing it again takes; 0: unknown */
+} cxlpool_placement_cell;
+
+/* Where one cell should lie. All else is 0 when the status is not CXLPOOL_OK. */
+typedef struct cxlpool_placement_directive {
+    uint32_t status;  /* CXLPOOL_E_WRONG_STATE: leased. CXLPOOL_E_INVALID_ARGUMENT: no bytes, a tier
+                         that the call does not have, times that contradict each other.
+                         CXLPOOL_E_OVERFLOW: coming back takes longer than 64 bits of ns */
+    uint32_t action;  /* CXLPOOL_ACTION_ */
+    uint32_t reason;  /* CXLPOOL_REASON_ */
+    uint32_t state;   /* CXLPOOL_STATE_ at the time of the plan */
+    uint32_t to_tier; /* 0: none, it is to be evicted */
+    uint32_t weighed_tier;  /* the colder tier that the return cost is of; 0: none was weighed */
+    uint32_t return_source; /* CXLPOOL_SOURCE_ of the return cost; 0: none was weighed */
+    uint32_t reserved;
+    uint64_t return_cost_ns; /* of coming back; 0 when none was weighed; or CXLPOOL_UNKNOWN */
+    uint64_t recompute_ns;   /* as the cell had it; or CXLPOOL_UNKNOWN */
+} cxlpool_placement_directive;
+
 /* A connection to the daemon as one tenant. */
 typedef struct cxlpool_client cxlpool_client;
 /* A context that is registered on one client. */
@@ -521,6 +610,20 @@ CXLPOOL_API int cxlpool_segment_fd(cxlpool_client* client, uint32_t segment, int
  *   CXLPOOL_E_NOT_FOUND              No such pool. */
 CXLPOOL_API int cxlpool_plan_fleet(cxlpool_client* client, const cxlpool_fleet_question* question,
                                    cxlpool_fleet_plan* plan);
+
+/* Where each of `n` cells (1 to 256) should lie on the ladder of `n_tiers` tiers (1 to 7, each
+ * once), and why: `out` has room for `n` directives, written in the order of the cells. Each cell
+ * is planned as if the directives before it had been carried out. A plan and no more: the daemon
+ * moves nothing, keeps nothing of it, and says nothing of what others store. The rules are
+ * docs/placement.md. A failure about one cell is the status of its directive. Blocks.
+ * Errors: the common ones; here INVALID_ARGUMENT also means no tier, no cell, or a number that is
+ * not one of the enumerations.
+ *   CXLPOOL_E_TOO_LARGE       More than 7 tiers or 256 cells, or a pool name over 64 bytes.
+ *   CXLPOOL_E_NOT_FOUND       No pool of this name in its tier.
+ *   CXLPOOL_E_ALREADY_EXISTS  A tier stands twice. */
+CXLPOOL_API int cxlpool_plan_placement(cxlpool_client* client, const cxlpool_placement_tier* tiers,
+                                       size_t n_tiers, const cxlpool_placement_cell* cells,
+                                       size_t n, cxlpool_placement_directive* out);
 
 /* --- words ------------------------------------------------------------------------------------ */
 

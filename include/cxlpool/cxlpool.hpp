@@ -38,6 +38,9 @@ using SpanItem = cxlpool_span_item;
 using Info = cxlpool_info;
 using FleetQuestion = cxlpool_fleet_question;
 using FleetAnswer = cxlpool_fleet_plan;
+using LadderTier = cxlpool_placement_tier;
+using LadderCell = cxlpool_placement_cell;
+using LadderAnswer = cxlpool_placement_directive;
 
 struct Failure {
     int code = CXLPOOL_OK;  // CXLPOOL_E_
@@ -341,6 +344,17 @@ class Client {
             return detail::last_failure(code);
         }
         return answer;
+    }
+    // One answer for each cell, in their order.
+    Expected<std::vector<LadderAnswer>> plan_placement(std::span<const LadderTier> tiers,
+                                                       std::span<const LadderCell> cells) {
+        std::vector<LadderAnswer> answers(cells.size());
+        const int code = cxlpool_plan_placement(client_.get(), tiers.data(), tiers.size(),
+                                                cells.data(), cells.size(), answers.data());
+        if (code != CXLPOOL_OK) {
+            return detail::last_failure(code);
+        }
+        return answers;
     }
     cxlpool_client* get() noexcept { return client_.get(); }
 

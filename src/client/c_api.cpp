@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -148,6 +149,51 @@ cxlpool_hit hit_to(const wire::LookupItem& item) noexcept {
 cxlpool_regime_plan regime_to(const wire::PlanRegime& from) noexcept {
     return {from.prefill_tokens, from.resident_bytes, from.prefill_tokens_saved, from.bytes_saved,
             from.reader_cost_ns};
+}
+
+// A word of the wire; too large a number is none that exists, and is refused with those.
+std::uint8_t word_from(std::uint32_t number) noexcept {
+    return static_cast<std::uint8_t>(std::min<std::uint32_t>(number, UINT8_MAX));
+}
+
+wire::PlacementTierField tier_from(const cxlpool_placement_tier& from) {
+    wire::PlacementTierField tier;
+    tier.tier = word_from(from.tier);
+    tier.flags = word_from(from.flags);
+    tier.used_bytes = from.used_bytes;
+    tier.capacity_bytes = from.capacity_bytes;
+    tier.ttl_ns = from.ttl_ns;
+    tier.promote_touches_per_hour = from.promote_touches_per_hour;
+    tier.pool = from.pool != nullptr ? from.pool : "";
+    return tier;
+}
+
+wire::PlacementCellField cell_from(const cxlpool_placement_cell& from) noexcept {
+    wire::PlacementCellField cell;
+    cell.state = word_from(from.state);
+    cell.tier = word_from(from.tier);
+    cell.flags = word_from(from.flags);
+    cell.bytes = from.bytes;
+    cell.in_tier_ns = from.in_tier_ns;
+    cell.since_touch_ns = from.since_touch_ns;
+    cell.since_revival_ns = from.since_revival_ns;
+    cell.touches = from.touches;
+    cell.recompute_ns = from.recompute_ns;
+    return cell;
+}
+
+cxlpool_placement_directive directive_to(const wire::PlacementItem& from) noexcept {
+    cxlpool_placement_directive directive{};
+    directive.status = from.status;
+    directive.action = from.action;
+    directive.reason = from.reason;
+    directive.state = from.state;
+    directive.to_tier = from.to;
+    directive.weighed_tier = from.weighed;
+    directive.return_source = from.return_source;
+    directive.return_cost_ns = from.return_cost_ns;
+    directive.recompute_ns = from.recompute_ns;
+    return directive;
 }
 
 std::string socket_path(const cxlpool_options& options) {
@@ -588,6 +634,31 @@ int cxlpool_plan_fleet(cxlpool_client* client, const cxlpool_fleet_question* que
         said.seal_writeback_ns = reply->seal_writeback_ns;
         said.reader_invalidate_ns = reply->reader_invalidate_ns;
         copy_out(plan, said);
+        return kOk;
+    });
+}
+
+int cxlpool_plan_placement(cxlpool_client* client, const cxlpool_placement_tier* tiers,
+                           size_t n_tiers, const cxlpool_placement_cell* cells, size_t n,
+                           cxlpool_placement_directive* out) {
+    return guarded([&] {
+        if (client == nullptr || tiers == nullptr || cells == nullptr || out == nullptr) {
+            return refuse_argument(kNull);
+        }
+        if (n_tiers > wire::kMaxPlacementTiers || n > wire::kMaxPlacementCells) {
+            return fail(Errc::too_large, "a plan is of at most 7 tiers and 256 cells");
+        }
+        if (std::any_of(cells, cells + n, [](const auto& cell) { return cell.reserved != 0; })) {
+            return refuse_argument("a reserved member of a cell is not 0");
+        }
+        wire::PlanPlacementRequest request;
+        std::transform(tiers, tiers + n_tiers, std::back_inserter(request.tiers), tier_from);
+        std::transform(cells, cells + n, std::back_inserter(request.cells), cell_from);
+        const auto reply = client->session->plan_placement(std::move(request));
+        if (!reply) {
+            return fail(reply.error());
+        }
+        std::transform(reply->items.begin(), reply->items.end(), out, directive_to);
         return kOk;
     });
 }

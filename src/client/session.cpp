@@ -318,4 +318,17 @@ Result<wire::PlanFleetReply> Session::plan_fleet(wire::PlanFleetRequest request)
     return ask<wire::PlanFleetReply>(std::move(request));
 }
 
+Result<wire::PlanPlacementReply> Session::plan_placement(wire::PlanPlacementRequest request) {
+    const auto turn = take_turn();
+    if (!turn) {
+        return turn.error();
+    }
+    const std::size_t cells = request.cells.size();
+    auto reply = ask<wire::PlanPlacementReply>(std::move(request));
+    if (reply && reply->items.size() != cells) {
+        return hang_up("a placement plan answered with another number of items");
+    }
+    return reply;
+}
+
 }  // namespace cxlpool::client

@@ -295,6 +295,12 @@ wire::ReplyBody FakeDaemon::reply_to(const wire::Request& request, UniqueFd& des
                 reply.reader_invalidate_ns = UINT64_MAX;
                 return reply;
             },
+            [&](const wire::PlanPlacementRequest& plan) -> wire::ReplyBody {
+                wire::PlanPlacementReply reply;
+                reply.items.assign(plan.cells.size(), {0, 3, 5, 2, 4, 6, 1, 11, UINT64_MAX});
+                reply.items.back() = {static_cast<std::uint16_t>(Errc::wrong_state)};
+                return reply;
+            },
             [&](const wire::DocumentRequest&) -> wire::ReplyBody {
                 return wire::DocumentReply{2, 0, "{}"};
             },

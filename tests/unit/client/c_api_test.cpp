@@ -182,6 +182,30 @@ TEST(CApi, ThePlanComesBackWhole) {
               (wire::PlanFleetRequest{8, 0, 4000, 64, 9, "cxl0"}));
 }
 
+TEST(CApi, ThePlacementComesBackWhole) {
+    World w;
+    const cxlpool_placement_tier tiers[] = {
+        {CXLPOOL_TIER_DRAM, CXLPOOL_TIER_DEMOTE_EXPIRED | CXLPOOL_TIER_PROMOTE, 1, 2, 3, 4, "p"},
+        {CXLPOOL_TIER_DISK, 0, 5, 6, 7, 0, nullptr}};
+    const cxlpool_placement_cell cells[] = {
+        {CXLPOOL_STATE_SEALED, CXLPOOL_TIER_DRAM, CXLPOOL_CELL_REVIVED, 0, 8, 9, 10, 11, 12, 13},
+        {CXLPOOL_STATE_SPILLED, CXLPOOL_TIER_DISK, CXLPOOL_CELL_LEASED, 0, 14, 15, 0, 0, 0, 16}};
+    cxlpool_placement_directive out[2];
+    ASSERT_EQ(cxlpool_plan_placement(w.client, tiers, 2, cells, 2, out), CXLPOOL_OK);
+    const cxlpool_placement_directive expected[2] = {
+        {CXLPOOL_OK, CXLPOOL_ACTION_DEMOTE, CXLPOOL_REASON_DEMOTE_BEATS_RECOMPUTE,
+         CXLPOOL_STATE_EXPIRING, CXLPOOL_TIER_CXL, CXLPOOL_TIER_DISK, CXLPOOL_SOURCE_MEASURED, 0,
+         11, CXLPOOL_UNKNOWN},
+        {CXLPOOL_E_WRONG_STATE, 0, 0, 0, 0, 0, 0, 0, 0, 0}};
+    EXPECT_EQ(std::memcmp(out, expected, sizeof out), 0);
+    const auto requests = w.daemon.take_requests();
+    ASSERT_EQ(requests.size(), 1U);
+    const wire::PlanPlacementRequest asked{
+        {{2, 3, 1, 2, 3, 4, "p"}, {6, 0, 5, 6, 7, 0, ""}},
+        {{1, 2, 2, 8, 9, 10, 11, 12, 13}, {4, 6, 1, 14, 15, 0, 0, 0, 16}}};
+    EXPECT_EQ(std::get<wire::PlanPlacementRequest>(requests[0].body), asked);
+}
+
 TEST(CApi, SeveralThreadsUseOneClient) {
     World w;
     std::atomic<int> failures{0};

@@ -115,6 +115,7 @@ TEST_F(CppApi, FailuresHaveCodeAndMessage) {
     EXPECT_EQ(context.lookup({&span, 1}).failure().code, CXLPOOL_E_INTERNAL);
     daemon.refuse(wire::Type::plan_fleet, Errc::overflow, "too much");
     EXPECT_EQ(client.plan_fleet({}).failure().code, CXLPOOL_E_OVERFLOW);
+    EXPECT_EQ(client.plan_placement({}, {}).failure().code, CXLPOOL_E_INVALID_ARGUMENT);
     daemon.refuse(wire::Type::map, Errc::not_found, "gone");
     EXPECT_EQ(client.segment_fd(3, CXLPOOL_ACCESS_READ).failure().code, CXLPOOL_E_NOT_FOUND);
     daemon.refuse(wire::Type::context_register, Errc::limit_exceeded, "64 contexts");
@@ -128,6 +129,15 @@ TEST_F(CppApi, PlansAndDescriptors) {
     const auto plan = client.plan_fleet(question);
     ASSERT_TRUE(plan);
     EXPECT_EQ(plan->hosts, 8U);
+    const std::array<LadderTier, 1> tiers{{{CXLPOOL_TIER_DRAM, 0, 0, 0, 0, 0, nullptr}}};
+    const std::array<LadderCell, 2> cells{
+        {{CXLPOOL_STATE_SEALED, CXLPOOL_TIER_DRAM, 0, 0, 64, 0, 0, 0, 0, 0},
+         {CXLPOOL_STATE_SEALED, CXLPOOL_TIER_DRAM, 0, 0, 64, 0, 0, 0, 0, 0}}};
+    const auto placement = client.plan_placement(tiers, cells);
+    ASSERT_TRUE(placement) << placement.failure().message;
+    ASSERT_EQ(placement->size(), 2U);
+    EXPECT_EQ(placement->front().action, static_cast<std::uint32_t>(CXLPOOL_ACTION_DEMOTE));
+    EXPECT_EQ(placement->back().status, static_cast<std::uint32_t>(CXLPOOL_E_WRONG_STATE));
     const auto fd = client.segment_fd(kFakeSegment, CXLPOOL_ACCESS_READ);
     ASSERT_TRUE(fd);
     EXPECT_EQ(::close(*fd), 0);

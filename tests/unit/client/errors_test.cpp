@@ -109,6 +109,10 @@ Outcome call_plan(World& w) {
     return {code, std::memcmp(&plan, &before, sizeof plan) == 0};
 }
 
+constexpr cxlpool_placement_tier kTier{CXLPOOL_TIER_DRAM, 0, 0, 64, 0, 0, nullptr};
+constexpr cxlpool_placement_cell kCell{
+    CXLPOOL_STATE_SEALED, CXLPOOL_TIER_DRAM, 0, 0, 64, 0, 0, 0, 0, 0};
+
 const std::vector<Function> kFunctions{
     {"cxlpool_context_create",
      Type::context_register,
@@ -179,6 +183,14 @@ const std::vector<Function> kFunctions{
      {CXLPOOL_E_SPAN_EXCEEDS_CAPACITY, CXLPOOL_E_OVERFLOW, CXLPOOL_E_TOO_LARGE,
       CXLPOOL_E_NOT_FOUND},
      call_plan},
+    {"cxlpool_plan_placement",
+     Type::plan_placement,
+     {CXLPOOL_E_TOO_LARGE, CXLPOOL_E_NOT_FOUND, CXLPOOL_E_ALREADY_EXISTS},
+     [](World& w) {
+         auto out = filled_with<cxlpool_placement_directive>(0x77);
+         const int code = cxlpool_plan_placement(w.client, &kTier, 1, &kCell, 1, &out);
+         return Outcome{code, is_filled_with(out, 0x77)};
+     }},
 };
 
 class EveryFunction : public testing::TestWithParam<Function> {
@@ -364,6 +376,7 @@ TEST_F(Local, NullPointers) {
     cxlpool_hit hit{};
     cxlpool_fleet_plan plan{};
     plan.struct_size = sizeof plan;
+    cxlpool_placement_directive directive{};
     const void* data = nullptr;
     int fd = -1;
     const int calls[] = {
@@ -393,6 +406,10 @@ TEST_F(Local, NullPointers) {
         cxlpool_segment_fd(w.client, 1, 0, nullptr),
         cxlpool_plan_fleet(nullptr, nullptr, &plan),
         cxlpool_plan_fleet(w.client, nullptr, &plan),
+        cxlpool_plan_placement(nullptr, &kTier, 1, &kCell, 1, &directive),
+        cxlpool_plan_placement(w.client, nullptr, 1, &kCell, 1, &directive),
+        cxlpool_plan_placement(w.client, &kTier, 1, nullptr, 1, &directive),
+        cxlpool_plan_placement(w.client, &kTier, 1, &kCell, 1, nullptr),
     };
     for (std::size_t i = 0; i < std::size(calls); ++i) {
         EXPECT_EQ(calls[i], CXLPOOL_E_INVALID_ARGUMENT) << "call " << i;
@@ -503,6 +520,46 @@ TEST_F(Local, WordsThatDoNotExist) {
     cxlpool_fleet_plan plan{};
     plan.struct_size = sizeof plan;
     expect_refused(cxlpool_plan_fleet(w.client, &question, &plan), CXLPOOL_E_TOO_LARGE, "pool");
+}
+
+TEST_F(Local, PlacementsThatCannotBe) {
+    const auto refused = [&](auto change, std::size_t n_tiers, std::size_t n, int code,
+                             const std::string& message) {
+        SCOPED_TRACE(message);
+        std::vector<cxlpool_placement_tier> tiers(8, kTier);
+        std::vector<cxlpool_placement_cell> cells(257, kCell);
+        change(tiers[0], cells[0]);
+        std::vector<cxlpool_placement_directive> out(257);
+        expect_refused(
+            cxlpool_plan_placement(w.client, tiers.data(), n_tiers, cells.data(), n, out.data()),
+            code, message);
+    };
+    const auto nothing = [](auto&, auto&) {};
+    constexpr int kNo = CXLPOOL_E_INVALID_ARGUMENT;
+    refused(nothing, 8, 1, CXLPOOL_E_TOO_LARGE, "at most 7 tiers");
+    refused(nothing, 1, 257, CXLPOOL_E_TOO_LARGE, "256 cells");
+    refused(nothing, SIZE_MAX, SIZE_MAX, CXLPOOL_E_TOO_LARGE, "256 cells");
+    refused(nothing, 0, 1, kNo, "tiers: 0 items");
+    refused(nothing, 1, 0, kNo, "cells: 0 items");
+    const std::string pool(65, 'p');
+    refused([&](auto& tier, auto&) { tier.pool = pool.c_str(); }, 1, 1, CXLPOOL_E_TOO_LARGE,
+            "pool: 65 bytes");
+    refused([](auto& tier, auto&) { tier.tier = 0; }, 1, 1, kNo, "tier: no such value");
+    refused([](auto& tier, auto&) { tier.tier = 0x101; }, 1, 1, kNo, "tier: no such value");
+    refused([](auto& tier, auto&) { tier.flags = 0x100; }, 1, 1, kNo, "no such flag");
+    refused([](auto&, auto& cell) { cell.state = 5; }, 1, 1, kNo, "state: no such value");
+    refused([](auto&, auto& cell) { cell.flags = 4; }, 1, 1, kNo, "no such flag");
+    refused([](auto&, auto& cell) { cell.reserved = 1; }, 1, 1, kNo, "reserved");
+}
+
+TEST_F(Local, APlacementOfAnotherNumberOfCellsIsNonsense) {
+    w.daemon.on(Type::plan_placement, [](const wire::Request& request) {
+        const wire::PlanPlacementReply two{std::vector<wire::PlacementItem>(2)};
+        return Answer{{FakeDaemon::encode(Type::plan_placement, request.cookie, two)}};
+    });
+    auto out = filled_with<cxlpool_placement_directive>(0x77);
+    EXPECT_EQ(cxlpool_plan_placement(w.client, &kTier, 1, &kCell, 1, &out), CXLPOOL_E_PROTOCOL);
+    EXPECT_TRUE(is_filled_with(out, 0x77));
 }
 
 TEST_F(Local, WhatCannotBeAttended) {
