@@ -561,7 +561,9 @@ CXLPOOL_API int cxlpool_release(cxlpool_client* client, cxlpool_lease lease);
  *   CXLPOOL_E_TOO_LARGE       Over info.max_cell_bytes, or a pool name over 64 bytes.
  *   CXLPOOL_E_CAPACITY        No room now. Compute without the pool; try again later.
  *   CXLPOOL_E_KEY_INCOMPLETE  The context lacks an axis. Create a complete one.
- *   CXLPOOL_E_ALREADY_EXISTS  This tenant has this cell. Look it up.
+ *   CXLPOOL_E_ALREADY_EXISTS  This tenant has this cell, filled or being filled. Look it up. (One
+ *                             that was poisoned is no obstacle: it makes way, and the new cell is
+ *                             judged anew.)
  *   CXLPOOL_E_NOT_FOUND       No such pool, or the daemon does not know the context. */
 CXLPOOL_API int cxlpool_begin(cxlpool_context* context, const cxlpool_digest* span,
                               uint64_t length_bytes, const char* pool, cxlpool_fill* out);

@@ -272,6 +272,17 @@ struct Registry::Impl {
         revoke_denied(e);
     }
 
+    // Also the owner's leases end, and the work that runs on the bytes will find nothing to finish.
+    void quarantine(CellEntry& e) {
+        e.cell.taint = Taint::poisoned;
+        e.cell.lifecycle = *transition(e.cell.lifecycle, LifecycleEvent::quarantine);
+        e.cell.work = 0;
+        const std::vector<LeaseHolder> holders = e.holders;
+        for (const LeaseHolder& holder : holders) {
+            end_lease(holder.connection, holder.index, true, true);
+        }
+    }
+
     // Ends the leases of other tenants that the gate would not grant now.
     void revoke_denied(CellEntry& e) {
         const std::vector<LeaseHolder> holders = e.holders;
@@ -348,15 +359,20 @@ Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& ke
                      "every axis of the context must be given before a cell can be written"};
     }
     std::uint32_t of_tenant = 0;
+    std::uint32_t replaced = 0;  // does not count beside the cell that takes its place
     if (const std::vector<CellId>* ids = impl.of_span(span)) {
         for (const CellId id : *ids) {
             const Cell& cell = impl.entry(id)->cell;
-            if (cell.owner == who.tenant) {
+            if (cell.owner != who.tenant) {
+                continue;
+            }
+            if (cell.key != key) {
                 ++of_tenant;
-                if (cell.key == key) {
-                    return Error{Errc::already_exists,
-                                 "the tenant has a cell of this context and span"};
-                }
+            } else if (cell.lifecycle == Lifecycle::quarantined) {
+                ++replaced;
+            } else {
+                return Error{Errc::already_exists,
+                             "the tenant has a cell of this context and span"};
             }
         }
     }
@@ -367,10 +383,10 @@ Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& ke
     if (impl.leases.full(who)) {
         return Error{Errc::limit_exceeded, "this connection has no lease left; release some"};
     }
-    if (impl.tenants.at(who.tenant).counters.cells >= impl.limits.cells_per_tenant) {
+    if (impl.tenants.at(who.tenant).counters.cells - replaced >= impl.limits.cells_per_tenant) {
         return Error{Errc::limit_exceeded, "the tenant may keep no more cells"};
     }
-    if (impl.cells.size() >= impl.limits.cells) {
+    if (impl.cells.size() - replaced >= impl.limits.cells) {
         return Error{Errc::limit_exceeded, "the daemon can keep no more cells"};
     }
     const auto filling = impl.filling_bytes.find(who.uid);
@@ -390,6 +406,7 @@ Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& ke
                                    Timestamp monotonic, Timestamp wall) {
     CXLPOOL_TRY(check_begin(connection, key, span, location.placement.length_bytes, 0));
     CXLPOOL_CHECK(location.pool < impl_->pools.size());
+    const CellId replaced = drop_quarantined(connection, key, span).value_or(CellId{});
     const ConnectionState& who = impl_->connection(connection);
     const CellId id{++impl_->last_cell};
     Location kept = location;
@@ -412,7 +429,19 @@ Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& ke
     }
     Result<LeaseRef> lease = impl_->grant(connection, e, true, monotonic);
     CXLPOOL_CHECK(lease.has_value());  // check_begin saw room for it.
-    return BeginGrant{id, *lease};
+    return BeginGrant{id, *lease, replaced};
+}
+
+std::optional<CellId> Registry::drop_quarantined(ConnectionId connection, const ContextKey& key,
+                                                 const SpanDigest& span) {
+    const CellEntry* e = impl_->own_cell(impl_->connection(connection).tenant, key, span);
+    if (e == nullptr || e->cell.lifecycle != Lifecycle::quarantined) {
+        return std::nullopt;
+    }
+    CXLPOOL_CHECK(e->holders.empty());  // Poison ended them, and the gate lets nobody in.
+    const CellId id = e->cell.id;
+    impl_->remove_cell(id, false);
+    return id;
 }
 
 Result<Work> Registry::start_seal(ConnectionId connection, const LeaseRef& ref) {
@@ -532,6 +561,11 @@ Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, Cell
     if (e.cell.lifecycle == Lifecycle::filling) {
         return Error{Errc::wrong_state, "the cell is still being filled; it is visible to nobody"};
     }
+    if (e.cell.lifecycle == Lifecycle::quarantined && judgement != Judgement::poison) {
+        return Error{Errc::wrong_state,
+                     "the cell is quarantined; poison is final, and only its owner's filling the "
+                     "span anew makes a cell that can be judged again"};
+    }
     if (expected && *expected != e.cell.digest) {
         return Error{Errc::wrong_state, "the cell's bytes are not those that were judged"};
     }
@@ -543,23 +577,11 @@ Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, Cell
         }
         e.cell.taint = Taint::trusted;
         e.cell.adjudicated_epoch = impl_->tenant(owner).epoch;
-        if (e.cell.lifecycle == Lifecycle::quarantined) {
-            e.cell.lifecycle = *transition(e.cell.lifecycle, LifecycleEvent::readmit);
-        }
+    } else if (judgement == Judgement::taint) {
+        e.cell.taint = Taint::tainted;
+        impl_->revoke_denied(e);
     } else {
-        e.cell.taint = judgement == Judgement::taint && e.cell.taint != Taint::poisoned
-                           ? Taint::tainted
-                           : Taint::poisoned;
-        if (e.cell.taint == Taint::poisoned) {
-            e.cell.lifecycle = *transition(e.cell.lifecycle, LifecycleEvent::quarantine);
-            e.cell.work = 0;
-            const std::vector<LeaseHolder> holders = e.holders;
-            for (const LeaseHolder& holder : holders) {
-                impl_->end_lease(holder.connection, holder.index, true, true);
-            }
-        } else {
-            impl_->revoke_denied(e);
-        }
+        impl_->quarantine(e);
     }
     e.cell.adjudication = Adjudication{judgement, uid, wall, impl_->tenant(owner).epoch};
     return e.cell.id;
@@ -739,6 +761,7 @@ void Registry::check() const {
         counters.bytes += e.cell.length_bytes;
         ++references[e.cell.location];
         CXLPOOL_CHECK(e.cell.live_leases == e.holders.size());
+        CXLPOOL_CHECK(e.cell.lifecycle != Lifecycle::quarantined || e.holders.empty());
         if (e.cell.lifecycle == Lifecycle::filling) {
             filling[e.cell.attribution.uid] += e.cell.length_bytes;
             CXLPOOL_CHECK(e.holders.size() == 1);

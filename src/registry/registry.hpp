@@ -105,6 +105,7 @@ struct TenantCounters {
 struct BeginGrant {
     CellId cell;
     LeaseRef lease;
+    CellId replaced;  // the quarantined cell of the same name that went; none: 0
 };
 
 // What must be done with bytes before a seal or a share can finish.
@@ -159,12 +160,18 @@ class Registry {
     // Would begin() be refused? Asked before bytes are placed. `promised_bytes`: what the uid has
     // asked for and not yet begun.
     // Errors: invalid_argument (length 0, no span digest), too_large, key_incomplete,
-    // already_exists (the tenant has this cell), limit_exceeded.
+    // already_exists (the tenant has this cell, and it is not quarantined), limit_exceeded.
     Result<void> check_begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
                              std::uint64_t length_bytes, std::uint64_t promised_bytes) const;
-    // Errors: those of check_begin; the placement then stays the caller's.
+    // An own cell of this context and span that is quarantined is removed, as drop_quarantined()
+    // does. Errors: those of check_begin; the placement then stays the caller's.
     Result<BeginGrant> begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
                              const Location& location, Timestamp monotonic, Timestamp wall);
+
+    // Removes the tenant's cell of this context and span when it is quarantined, so that its bytes
+    // can be overwritten before the cell is begun anew. Returns which one that was.
+    std::optional<CellId> drop_quarantined(ConnectionId connection, const ContextKey& key,
+                                           const SpanDigest& span);
 
     // Errors: stale_lease (no such live filling lease), wrong_state (already being sealed).
     Result<Work> start_seal(ConnectionId connection, const LeaseRef& lease);
@@ -187,8 +194,9 @@ class Registry {
     void abandon(const Work& work);
 
     // Errors: not_found, invalid_argument (several cells of this span and no id; all ids named),
-    // wrong_state (filling, trust of a cell that work runs on, or other bytes than the expected
-    // ones). Without `expected`, whatever the cell holds is judged.
+    // wrong_state (filling, trust of a cell that work runs on, trust or taint of a quarantined one,
+    // or other bytes than the expected ones). Without `expected`, whatever the cell holds is
+    // judged.
     Result<CellId> adjudicate(TenantId owner, const SpanDigest& span, CellId cell,
                               const std::optional<ContentDigest>& expected, Judgement judgement,
                               uid_t uid, Timestamp wall);

@@ -69,6 +69,11 @@ void AuditLog::adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDig
                  owner.value, cell.value, hex(span), to_word(judgement));
 }
 
+void AuditLog::replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span) {
+    spdlog::info("audit event=replaced uid={} owner={} cell={} span={}", uid, owner.value,
+                 cell.value, hex(span));
+}
+
 void AuditLog::flush(Timestamp monotonic) {
     const std::uint64_t second = monotonic.ns / 1'000'000'000ULL;
     if (second != second_) {

@@ -2,7 +2,7 @@
 //
 // Responsible for: the fields and their order, documented in cxlpoold(8), and bounds on the lines
 // a second, so that a hostile peer can neither flood it nor crowd out the lines about others. What
-// was left out is counted and said. Operators' acts are never left out.
+// was left out is counted and said. Operators' acts, and what undoes one, are never left out.
 //
 // Invariant: cross_tenant() writes nothing and takes the same time whatever it is told, because it
 // stands in the path of a lookup; what it kept is written by flush().
@@ -38,6 +38,10 @@ class AuditLog {
 
     // Writes what was kept. Called a few times a second.
     void flush(Timestamp monotonic);
+
+    // audit event=replaced uid= owner= cell= span=
+    // Each needs an act of an operator before, so it is never left out.
+    void replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span);
 
   private:
     static constexpr std::size_t kMaxPending = 8192;  // 128 bytes each: 1 MiB

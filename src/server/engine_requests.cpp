@@ -333,6 +333,13 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
     }
     // The bytes are somebody's or nobody knows whose: nobody sees them before they are zero.
     const std::span<std::byte> bytes = pool.extent_bytes(location->placement);
+    // Before a place is looked for: its bytes may be the only ones that this cell could have, even
+    // when they must be overwritten first and the engine asks again.
+    if (const std::optional<CellId> dropped =
+            registry_.drop_quarantined(*session.connection, *key, request.span)) {
+        audit_.replaced(session.peer.uid, session.tenant, *dropped, request.span);
+        settle();
+    }
     auto scrubbed = std::make_shared<Result<void>>();
     interner_.retain(*key, session.tenant);
     promised_bytes_[session.peer.uid] += request.length_bytes;
@@ -394,6 +401,10 @@ Server::Answer Server::map(Session& session, const wire::MapRequest& request,
     const auto at = session.segments.find(request.segment);
     if (at == session.segments.end()) {
         return Error{Errc::stale_lease, "no live lease of this connection is in that segment"};
+    if (grant->replaced) {
+        audit_.replaced(session.peer.uid, session.tenant, grant->replaced, span);
+    }
+    settle();
     }
     const HeldSegment& held = at->second;
     const bool write = request.access == wire::MapAccess::write;

@@ -20,6 +20,7 @@ namespace {
 
 using testing::basic_config;
 using testing::DaemonProcess;
+using ::testing::HasSubstr;
 using namespace wire;  // NOLINT: every second word here is a message
 
 constexpr std::uint64_t kBytes = 256 * 1024;
@@ -600,6 +601,46 @@ TEST_F(Requests, AdjudicateRefusals) {
     ASSERT_TRUE(a.begin(1));
     EXPECT_EQ(adjudicate(1, Decision::poison), Errc::wrong_state);
     EXPECT_EQ(adjudicate(1, Decision::poison, 999), Errc::not_found);
+}
+
+TEST_F(Requests, PoisonIsFinalAndItsOwnerFillsTheSpanAnew) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    offer(a, 1);
+    ASSERT_EQ(adjudicate(1, Decision::poison), Errc::ok);
+    for (const Decision lifting : {Decision::trust, Decision::taint}) {
+        const auto reply =
+            admin_->ask<EmptyReply>(AdjudicateRequest{1, span_of(1), 0, {}, lifting});
+        ASSERT_FALSE(reply);
+        EXPECT_EQ(reply.error().code(), Errc::wrong_state);
+        EXPECT_THAT(reply.error().message(), HasSubstr("the cell is quarantined"));
+    }
+    EXPECT_EQ(a.verdict(1), Verdict::quarantined);
+    offer(a, 1);
+    EXPECT_EQ(a.verdict(1), Verdict::hit_in_place);
+    EXPECT_EQ(b.verdict(1), Verdict::hit_in_place);
+    EXPECT_EQ(a.begin(1).error().code(), Errc::already_exists);
+    EXPECT_THAT(daemon_.log(), HasSubstr("audit event=replaced uid=" + std::to_string(::getuid()) +
+                                         " owner=1 cell=1 span=0101"));
+}
+
+TEST_F(Requests, APoisonedCellOfAFullPoolMakesWay) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    const auto begun = a.begin(1, 40ULL * 1024 * 1024);
+    ASSERT_TRUE(begun) << begun.error().message();
+    ASSERT_TRUE(a.connection.ask<SealReply>(SealRequest{begun->lease}));
+    EXPECT_EQ(a.begin(2, 40ULL * 1024 * 1024).error().code(), Errc::capacity);
+    ASSERT_EQ(adjudicate(1, Decision::poison), Errc::ok);
+    Errc code = Errc::capacity;
+    // The bytes are overwritten by a worker meanwhile.
+    for (int tries = 0; tries < 1000 && code == Errc::capacity; ++tries) {
+        const auto anew = a.begin(1, 40ULL * 1024 * 1024);
+        code = anew ? Errc::ok : anew.error().code();
+        ::usleep(10'000);
+    }
+    EXPECT_EQ(code, Errc::ok);
 }
 
 TEST_F(Requests, AJudgementOfOtherBytesIsRefused) {

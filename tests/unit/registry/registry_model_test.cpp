@@ -2,6 +2,7 @@
 // each tenant may see.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <random>
 
@@ -60,12 +61,13 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
                 const auto grant = registry.begin(connection, key_of(1), span_of(span), location,
                                                   at_ms(1), at_ms(1));
                 if (grant) {
-                    ASSERT_FALSE(model.contains(name));
+                    ASSERT_EQ(grant->replaced.value != 0, model.contains(name));
+                    ASSERT_TRUE(!model.contains(name) || model[name].poisoned);
                     model[name] = {};
                     filling[name] = grant->lease;
                     alive[last_location] = location;
                 } else {
-                    ASSERT_TRUE(model.contains(name) ||
+                    ASSERT_TRUE((model.contains(name) && !model[name].poisoned) ||
                                 grant.error().code() == Errc::limit_exceeded);
                 }
                 break;
@@ -103,16 +105,16 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
                 break;
             }
             case 3: {
-                const bool trust = pick(3) != 0;
-                const auto done =
-                    registry.adjudicate(TenantId{tenant}, span_of(span), CellId{}, std::nullopt,
-                                        trust ? Judgement::trust : Judgement::poison, 0, at_ms(1));
-                if (done && trust) {
-                    model[name].trusted = true;
-                    model[name].poisoned = false;
-                } else if (done) {
-                    model[name].trusted = false;
-                    model[name].poisoned = true;
+                const Judgement judgement =
+                    std::array{Judgement::trust, Judgement::trust, Judgement::taint,
+                               Judgement::poison}[pick(4)];
+                const auto done = registry.adjudicate(TenantId{tenant}, span_of(span), CellId{},
+                                                      std::nullopt, judgement, 0, at_ms(1));
+                ASSERT_FALSE(done && model[name].poisoned && judgement != Judgement::poison)
+                    << "poison is final";
+                if (done) {
+                    model[name].trusted = judgement == Judgement::trust;
+                    model[name].poisoned = judgement == Judgement::poison;
                 }
                 break;
             }

@@ -49,6 +49,11 @@ class RegistryTest : public ::testing::Test {
         EXPECT_TRUE(grant) << (grant ? "" : grant.error().message());
         return grant ? *grant : BeginGrant{};
     }
+    Errc begin_code(ConnectionId connection, unsigned span, std::uint32_t model = 1) {
+        const auto checked =
+            registry_.check_begin(connection, key_of(model), span_of(span), 100, 0);
+        return checked ? Errc::ok : checked.error().code();
+    }
     BeginGrant sealed(ConnectionId connection, unsigned span, std::uint32_t model = 1) {
         const BeginGrant grant = begin(connection, span, model);
         const auto work = registry_.start_seal(connection, grant.lease);
@@ -242,14 +247,79 @@ TEST_F(RegistryTest, PoisonDuringAShareCancelsItAndFreesTheCopy) {
     EXPECT_EQ(look(alpha_, 1).outward, Verdict::quarantined);
 }
 
-TEST_F(RegistryTest, ReAdjudicationReleasesAQuarantine) {
+TEST_F(RegistryTest, PoisonIsFinal) {
     sealed(alpha_, 1);
     share(alpha_, 1);
-    ASSERT_TRUE(adjudicate(1, Judgement::poison));
-    ASSERT_TRUE(adjudicate(1, Judgement::taint));
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::quarantined) << "taint does not lift poison";
+    const Result<CellId> cell = adjudicate(1, Judgement::poison);
+    ASSERT_TRUE(cell);
+    for (const Judgement judgement : {Judgement::trust, Judgement::taint}) {
+        const Result<CellId> lifted = adjudicate(1, judgement);
+        ASSERT_FALSE(lifted) << to_word(judgement);
+        EXPECT_EQ(lifted.error().code(), Errc::wrong_state);
+        EXPECT_NE(lifted.error().message().find("quarantined"), std::string::npos);
+        EXPECT_EQ(look(beta_, 1).verdict, Verdict::quarantined);
+        EXPECT_EQ(look(alpha_, 1).verdict, Verdict::quarantined);
+        EXPECT_EQ(registry_.find(*cell)->adjudication->judgement, Judgement::poison);
+    }
+    EXPECT_TRUE(adjudicate(1, Judgement::poison)) << "said twice, it is no less true";
+}
+
+TEST_F(RegistryTest, AnOwnerFillsItsQuarantinedCellAnew) {
+    const BeginGrant bad = sealed(alpha_, 1);
+    share(alpha_, 1);
     ASSERT_TRUE(adjudicate(1, Judgement::trust));
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
+    lease(beta_, 1);
+    registry_.take_freed();
+    EXPECT_EQ(begin_code(alpha_, 1), Errc::already_exists) << "a good cell stays";
+    ASSERT_TRUE(adjudicate(1, Judgement::poison));
+    const Location poisoned = *registry_.location_of(bad.cell);
+    EXPECT_TRUE(registry_.take_freed().empty()) << "kept until somebody fills it anew";
+
+    const BeginGrant anew = sealed(alpha_, 1);
+    EXPECT_EQ(anew.replaced, bad.cell);
+    EXPECT_EQ(registry_.find(bad.cell), nullptr);
+    const std::vector<Location> freed = registry_.take_freed();
+    ASSERT_EQ(freed.size(), 1U);
+    EXPECT_EQ(freed[0].placement, poisoned.placement) << "to be overwritten";
+    EXPECT_EQ(look(alpha_, 1).verdict, Verdict::hit_in_place);
+    EXPECT_EQ(look(beta_, 1).verdict, Verdict::scope_denied) << "nothing of the old trust is left";
+    EXPECT_EQ(registry_.counters(kAlpha).cells, 1U);
+    registry_.check();
+}
+
+TEST_F(RegistryTest, NobodyElseAndNoOtherContextReplacesAQuarantinedCell) {
+    const BeginGrant bad = sealed(alpha_, 1);
+    ASSERT_TRUE(adjudicate(1, Judgement::poison));
+    EXPECT_EQ(begin(beta_, 1).replaced, CellId{});
+    EXPECT_EQ(begin(alpha_, 1, 2).replaced, CellId{});
+    EXPECT_EQ(registry_.drop_quarantined(beta_, key_of(1), span_of(1)), std::nullopt);
+    EXPECT_EQ(registry_.drop_quarantined(alpha_, key_of(2), span_of(1)), std::nullopt);
+    EXPECT_NE(registry_.find(bad.cell), nullptr);
+    EXPECT_EQ(registry_.drop_quarantined(alpha_, key_of(1), span_of(1)), bad.cell);
+    EXPECT_EQ(registry_.drop_quarantined(alpha_, key_of(1), span_of(1)), std::nullopt);
+    registry_.check();
+}
+
+TEST_F(RegistryTest, AQuarantinedCellMakesWayWhenItsBytesAreStillWorkedOn) {
+    const BeginGrant bad = sealed(alpha_, 1);
+    const auto work = registry_.start_share(alpha_, key_of(1), span_of(1), Scope::fleet, {});
+    ASSERT_TRUE(work && work->has_value());
+    ASSERT_TRUE(adjudicate(1, Judgement::poison));
+    EXPECT_EQ(begin(alpha_, 1).replaced, bad.cell);
+    EXPECT_TRUE(registry_.take_freed().empty()) << "a worker still reads them";
+    registry_.abandon(**work);
+    EXPECT_EQ(registry_.take_freed().size(), 1U);
+    registry_.check();
+}
+
+TEST_F(RegistryTest, AQuarantinedCellDoesNotCountAgainstTheOneThatReplacesIt) {
+    sealed(alpha_, 1, 1);
+    sealed(alpha_, 1, 2);
+    EXPECT_EQ(begin_code(alpha_, 1, 3), Errc::limit_exceeded) << "cells of one span";
+    ASSERT_TRUE(registry_.adjudicate(kAlpha, span_of(1), look(alpha_, 1, 1).cell, {},
+                                     Judgement::poison, 7, at_ms(3)));
+    EXPECT_EQ(begin_code(alpha_, 1, 3), Errc::limit_exceeded) << "another context";
+    EXPECT_EQ(begin_code(alpha_, 1, 1), Errc::ok);
 }
 
 TEST_F(RegistryTest, TaintTakesAwayTheLeasesOfOthers) {
