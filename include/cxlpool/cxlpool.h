@@ -560,6 +560,8 @@ CXLPOOL_API int cxlpool_release(cxlpool_client* client, cxlpool_lease lease);
  * Errors: the common ones; here LIMIT_EXCEEDED means leases, bytes being filled, or cells.
  *   CXLPOOL_E_TOO_LARGE       Over info.max_cell_bytes, or a pool name over 64 bytes.
  *   CXLPOOL_E_CAPACITY        No room now. Compute without the pool; try again later.
+ *   CXLPOOL_E_SPAN_EXCEEDS_CAPACITY  Longer than the pool, or than every pool, when empty. Begin
+ *                             shorter spans; the same call fails again.
  *   CXLPOOL_E_KEY_INCOMPLETE  The context lacks an axis. Create a complete one.
  *   CXLPOOL_E_ALREADY_EXISTS  This tenant has this cell, filled or being filled. Look it up. (One
  *                             that was poisoned is no obstacle: it makes way, and the new cell is

@@ -284,10 +284,12 @@ Result<Location> Server::place(TenantId owner, std::uint64_t length_bytes,
         if (!pool.empty() && pools_[i].pool->name() != pool) {
             continue;
         }
+    std::uint64_t largest_bytes = 0;
         const Result<Placement> placement = pools_[i].pool->place_private(owner, length_bytes);
         if (placement) {
             return Location{i, *placement, false};
         }
+        largest_bytes = std::max(largest_bytes, pools_[i].pool->usage().capacity_bytes);
         last = placement.error();
     }
     if (!last) {
@@ -296,6 +298,13 @@ Result<Location> Server::place(TenantId owner, std::uint64_t length_bytes,
     if (last->code() == Errc::capacity) {
         // How full the pool is says how much others have stored.
         return Error{Errc::capacity, "no room for a cell of this size"};
+    }
+    if (length_bytes > largest_bytes) {
+        return Error{Errc::span_exceeds_capacity,
+                     "a cell of " + std::to_string(length_bytes) +
+                         " bytes fits no pool, not even " +
+                         "an empty one: the largest that it may be in has " +
+                         std::to_string(largest_bytes) + " bytes"};
     }
     spdlog::warn("placing {} bytes for tenant {} failed: {}; the engine is told", length_bytes,
                  owner.value, last->message());

@@ -625,6 +625,23 @@ TEST_F(Requests, PoisonIsFinalAndItsOwnerFillsTheSpanAnew) {
                                          " owner=1 cell=1 span=0101"));
 }
 
+TEST_F(Requests, ACellThatFitsNoPoolIsNotToldToTryAgain) {
+    start("multi", "[[pool]]\nname = \"small\"\nprovider = \"memfd\"\ncapacity = \"4MiB\"\n");
+    Engine a = Engine::of(daemon_, 1);
+    constexpr std::uint64_t kMiB = 1024 * 1024;
+    const auto code = [&](std::uint64_t bytes, const std::string& pool) {
+        const auto begun = a.begin(1, bytes, pool);
+        return begun ? Errc::ok : begun.error().code();
+    };
+    EXPECT_EQ(code(64 * kMiB + 1, ""), Errc::span_exceeds_capacity);
+    EXPECT_EQ(code(4 * kMiB + 1, "small"), Errc::span_exceeds_capacity);
+    EXPECT_EQ(code(64 * kMiB + 1, "none"), Errc::not_found);
+    EXPECT_EQ(code(4 * kMiB, "small"), Errc::ok);
+    const auto full = a.begin(2, 4 * kMiB, "small");
+    ASSERT_FALSE(full);
+    EXPECT_EQ(full.error().code(), Errc::capacity);
+}
+
 TEST_F(Requests, APoisonedCellOfAFullPoolMakesWay) {
     start();
     Engine a = Engine::of(daemon_, 1);
