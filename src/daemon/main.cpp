@@ -220,6 +220,27 @@ int serve(const Config& config, std::vector<Profile> tiers, std::vector<ServedPo
     return ended ? 0 : fail(ended.error(), kFailed);
 }
 
+// What the start would refuse besides, as far as it can be seen without changing anything.
+Result<void> check_places(const Config& config) {
+    CXLPOOL_TRY(check_tenancy(config.state_directory, config.mode));
+    for (const SocketConfig* socket : {&config.engine, &config.admin}) {
+        CXLPOOL_TRY(check_socket_path(socket->path));
+    }
+    return {};
+}
+
+int check(const std::string& file, const Config& config, const std::vector<PoolPlan>& plans) {
+    if (const Result<void> good = check_places(config); !good) {
+        return fail(good.error());
+    }
+    for (const std::string& warning : over_memory(plans, {})) {
+        std::cerr << "cxlpoold: warning: " << warning << "\n";
+    }
+    std::cout << file << ": ok, " << plans.size() << " pool(s), tenancy " << to_word(config.mode)
+              << "\n";
+    return 0;
+}
+
 int run(const CommandLine& command) {
     const Result<Config> config = read_config(command.config);
     if (!config) {
@@ -236,11 +257,12 @@ int run(const CommandLine& command) {
         return fail(plans.error());
     }
     if (command.check) {
-        std::cout << command.config << ": ok, " << plans->size() << " pool(s), tenancy "
-                  << to_word(config->mode) << "\n";
-        return 0;
+        return check(command.config, *config, *plans);
     }
     log_findings(assessment);
+    for (const std::string& warning : over_memory(*plans, {})) {
+        spdlog::warn("{}", warning);
+    }
     if (const Result<void> stamped = stamp_tenancy(config->state_directory, config->mode);
         !stamped) {
         return fail(stamped.error());

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "base/units.hpp"
 #include "memory/provider.hpp"
 
 namespace cxlpool {
@@ -132,6 +133,24 @@ Result<std::vector<PoolPlan>> plan_pools(const Config& config, const Topology& t
         plans.push_back(std::move(*plan));
     }
     return plans;
+}
+
+std::vector<std::string> over_memory(const std::vector<PoolPlan>& plans, const HostPaths& host) {
+    std::vector<std::string> out;
+    for (const PoolPlan& plan : plans) {
+        const PoolConfig& pool = plan.config;
+        const std::optional<std::uint64_t> total =
+            pool.provider == "memfd" ? total_bytes(host, pool.numa_node) : std::nullopt;
+        if (total && pool.capacity_bytes > *total) {
+            out.push_back(pool.where + ": pool '" + pool.name + "' has a capacity of " +
+                          format_bytes(pool.capacity_bytes) + ", and " +
+                          (pool.numa_node ? "NUMA node " + std::to_string(*pool.numa_node)
+                                          : std::string("this machine")) +
+                          " has " + format_bytes(*total) +
+                          " of memory; lower the capacity, or engines meet errors when it fills");
+        }
+    }
+    return out;
 }
 
 Result<std::vector<ServedPool>> open_pools(const std::vector<PoolPlan>& plans) {

@@ -5,10 +5,12 @@
 // be served or none is opened; a cooperative pool in tenancy multi needs the override by name.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "base/result.hpp"
 #include "daemon/config.hpp"
+#include "memory/host_memory.hpp"
 #include "server/server.hpp"
 #include "topology/rules.hpp"
 #include "topology/topology.hpp"
@@ -26,6 +28,10 @@ struct PoolPlan {
 // matches), cooperative_refused (names the line and the key that overrides it).
 Result<std::vector<PoolPlan>> plan_pools(const Config& config, const Topology& topology,
                                          const Assessment& assessment);
+
+// A sentence for each memfd pool that promises more than the memory of the machine, or of the node
+// that it is bound to: it starts, and cells fail when it fills.
+std::vector<std::string> over_memory(const std::vector<PoolPlan>& plans, const HostPaths& host);
 
 // Opens them all. Errors: those of the providers.
 Result<std::vector<ServedPool>> open_pools(const std::vector<PoolPlan>& plans);

@@ -35,13 +35,41 @@ Result<void> check_stamp(const std::string& path, int fd, TenancyMode mode) {
     return {};
 }
 
+std::string stamp_of(const std::string& state_directory) {
+    return state_directory + "/tenancy";
+}
+
 }  // namespace
+
+Result<void> check_tenancy(const std::string& state_directory, TenancyMode mode) {
+    const std::string path = stamp_of(state_directory);
+    const UniqueFd existing(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
+    if (existing) {
+        return check_stamp(path, existing.get(), mode);
+    }
+    if (errno == EACCES) {
+        return {};
+    }
+    if (errno != ENOENT) {
+        return os_error("opening '" + path + "'", errno);
+    }
+    // The last directory is made at the start, and no other.
+    const std::size_t end = state_directory.find_last_not_of('/');
+    const std::size_t slash = state_directory.rfind('/', end);
+    const std::string parent =
+        slash == std::string::npos ? "." : state_directory.substr(0, slash + 1);
+    struct stat status {};
+    if (::stat(parent.c_str(), &status) != 0 && errno != EACCES) {
+        return os_error("making the state directory '" + state_directory + "'", errno);
+    }
+    return {};
+}
 
 Result<void> stamp_tenancy(const std::string& state_directory, TenancyMode mode) {
     if (::mkdir(state_directory.c_str(), 0700) != 0 && errno != EEXIST) {
         return os_error("making the state directory '" + state_directory + "'", errno);
     }
-    const std::string path = state_directory + "/tenancy";
+    const std::string path = stamp_of(state_directory);
     const UniqueFd existing(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
     if (existing) {
         return check_stamp(path, existing.get(), mode);

@@ -14,4 +14,8 @@ namespace cxlpool {
 // both modes and the file), malformed (a stamp that says neither), io.
 Result<void> stamp_tenancy(const std::string& state_directory, TenancyMode mode);
 
+// Would stamp_tenancy() refuse? Reads only; what this user may not see counts as good. Errors: as
+// stamp_tenancy().
+Result<void> check_tenancy(const std::string& state_directory, TenancyMode mode);
+
 }  // namespace cxlpool

@@ -96,4 +96,15 @@ std::optional<std::uint64_t> available_bytes(const HostPaths& paths,
            kib_line(*text, prefix + "Inactive(file)").value_or(0);
 }
 
+std::optional<std::uint64_t> total_bytes(const HostPaths& paths,
+                                         std::optional<std::uint32_t> node) {
+    const Result<std::string> text = read_kernel_file(
+        node ? node_directory(paths, *node) + "/meminfo" : paths.proc_root + "/meminfo");
+    if (!text) {
+        return std::nullopt;
+    }
+    return kib_line(*text,
+                    node ? "Node " + std::to_string(*node) + " MemTotal" : std::string("MemTotal"));
+}
+
 }  // namespace cxlpool

@@ -34,4 +34,7 @@ Result<void> check_numa_node(const HostPaths& paths, std::uint32_t node);
 std::optional<std::uint64_t> available_bytes(const HostPaths& paths,
                                              std::optional<std::uint32_t> node);
 
+// All memory of the host or of one node; nothing where that cannot be read.
+std::optional<std::uint64_t> total_bytes(const HostPaths& paths, std::optional<std::uint32_t> node);
+
 }  // namespace cxlpool

@@ -267,6 +267,24 @@ Result<UniqueFd> listen_at(const ListenerOptions& options) {
     return socket;
 }
 
+Result<void> check_socket_path(const std::string& path) {
+    const Result<Place> place = open_place(path);
+    if (place || place.error().code() == Errc::not_permitted) {
+        return {};
+    }
+    if (place.error().os_errno() != ENOENT) {
+        return place.error();
+    }
+    // The last directory is made at the start, and no other.
+    const std::string directory = path.substr(0, path.rfind('/'));
+    const std::string parent = directory.substr(0, directory.rfind('/') + 1);
+    struct stat status {};
+    if (::stat(parent.c_str(), &status) != 0 && errno != EACCES) {
+        return os_error("making '" + directory + "' for the socket", errno);
+    }
+    return {};
+}
+
 void remove_socket_file(const std::string& path) noexcept {
     const Result<Place> place = open_place(path);
     if (!place) {

@@ -29,6 +29,11 @@ struct ListenerOptions {
 // something that is no socket is there, directory writable by others), not_permitted, io.
 Result<UniqueFd> listen_at(const ListenerOptions& options);
 
+// Would listen_at() refuse the path or the directory, which may still have to be made? Reads only,
+// and does not look whether somebody answers; what this user may not see counts as good. Errors:
+// invalid_argument, io, as listen_at().
+Result<void> check_socket_path(const std::string& path);
+
 // For a clean stop, after the listener was closed: removes the socket file that listen_at made,
 // unless somebody answers there by now or it is no socket any more.
 void remove_socket_file(const std::string& path) noexcept;

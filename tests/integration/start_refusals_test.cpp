@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include <filesystem>
+#include <fstream>
 
 #include "daemon_process.hpp"
 
@@ -104,6 +105,59 @@ TEST(StartRefusals, AStateDirectoryKeepsItsMode) {
     EXPECT_EQ(daemon.ended().status, 2);
     EXPECT_THAT(daemon.ended().err, HasSubstr("tenancy_mismatch"));
     ASSERT_TRUE(daemon.start(basic_config(daemon.directory(), "multi"))) << daemon.ended().err;
+}
+
+// What --check says of it, and the start too.
+void expect_both_refuse(DaemonProcess& daemon, const std::string& config, int status,
+                        const std::string& words) {
+    const std::string file = daemon.directory() + "/checked.toml";
+    std::ofstream(file) << config;
+    const testing::Ended checked =
+        testing::run_program({testing::program("CXLPOOLD"), "--config", file, "--check"});
+    EXPECT_EQ(checked.status, status);
+    EXPECT_THAT(checked.err, HasSubstr(words));
+    ASSERT_FALSE(daemon.start(config)) << "it started";
+    EXPECT_EQ(daemon.ended().status, status);
+    EXPECT_THAT(daemon.ended().err, HasSubstr(words));
+}
+
+TEST(StartRefusals, CheckReadsTheTenancyOfTheStateDirectory) {
+    DaemonProcess daemon;
+    ASSERT_TRUE(daemon.start(basic_config(daemon.directory(), "multi"))) << daemon.ended().err;
+    EXPECT_EQ(daemon.stop(SIGTERM).status, 0);
+    expect_both_refuse(daemon, basic_config(daemon.directory(), "single"), 2, "tenancy_mismatch");
+}
+
+TEST(StartRefusals, CheckLooksAtTheDirectoryOfASocket) {
+    DaemonProcess daemon;
+    const std::string directory = daemon.directory() + "/run";
+    ASSERT_EQ(::mkdir(directory.c_str(), 0755), 0);
+    ASSERT_EQ(::chmod(directory.c_str(), 0777), 0);
+    expect_both_refuse(daemon, basic_config(daemon.directory()), 2, "is writable by everybody");
+    ASSERT_EQ(::chmod(directory.c_str(), 01777), 0);
+    EXPECT_TRUE(daemon.start(basic_config(daemon.directory()))) << daemon.ended().err;
+}
+
+TEST(StartRefusals, CheckSeesDirectoriesThatCannotBeMade) {
+    DaemonProcess daemon;
+    const std::string config = basic_config(daemon.directory());
+    expect_both_refuse(daemon, replaced(config, "/state", "/absent/state"), 1,
+                       "making the state directory");
+    expect_both_refuse(daemon, replaced(config, "/run/engine", "/absent/run/engine"), 1,
+                       "for the socket");
+    std::ofstream(daemon.directory() + "/file") << "no directory";
+    expect_both_refuse(daemon, replaced(config, "/state", "/file"), 1, "file");
+}
+
+TEST(StartRefusals, APoolOverTheMemoryOfTheMachineIsWarnedOf) {
+    DaemonProcess daemon;
+    const std::string config = replaced(basic_config(daemon.directory()), "\"64MiB\"", "\"1024TiB\"");
+    const std::string file = daemon.directory() + "/checked.toml";
+    std::ofstream(file) << config;
+    const testing::Ended checked =
+        testing::run_program({testing::program("CXLPOOLD"), "--config", file, "--check"});
+    EXPECT_EQ(checked.status, 0) << checked.err;
+    EXPECT_THAT(checked.err, HasSubstr("lower the capacity"));
 }
 
 TEST(StartRefusals, AMissingFileNamesItself) {

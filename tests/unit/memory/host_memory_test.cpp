@@ -85,6 +85,15 @@ TEST_F(HostMemory, AvailableBytesOfHostAndNode) {
     EXPECT_EQ(available_bytes(paths_, std::nullopt), std::nullopt);
 }
 
+TEST_F(HostMemory, TotalBytesOfHostAndNode) {
+    tree_.write("proc/meminfo", "MemTotal: 9000 kB\nMemAvailable: 1 kB\n");
+    tree_.write("sys/devices/system/node/node1/meminfo",
+                "Node 1 MemTotal:       3000 kB\nNode 1 MemFree:         512 kB\n");
+    EXPECT_EQ(total_bytes(paths_, std::nullopt), 9000U * 1024);
+    EXPECT_EQ(total_bytes(paths_, 1), 3000U * 1024);
+    EXPECT_EQ(total_bytes(paths_, 7), std::nullopt);
+}
+
 TEST(HostMemoryOfThisMachine, CanBeRead) {
     EXPECT_GT(available_bytes({}, std::nullopt).value_or(0), 0U);
 }
