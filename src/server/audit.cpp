@@ -53,14 +53,14 @@ void AuditLog::peer_fault(uid_t uid, std::string_view what) {
     }
 }
 
-void AuditLog::cross_tenant(uid_t uid, TenantId requester, const LookupResult& found,
-                            const SpanDigest& span) noexcept {
+void AuditLog::cross_tenant(uid_t uid, TenantId requester, std::uint64_t lookup,
+                            const LookupResult& found, const SpanDigest& span) noexcept {
     if (pending_.size() >= kMaxPending) {
         ++not_kept_;
         return;
     }
-    pending_.push_back(
-        CrossTenant{uid, requester, found.owner, found.cell, span, found.verdict, found.outward});
+    pending_.push_back(CrossTenant{uid, requester, lookup, found.owner, found.cell, span,
+                                   found.verdict, found.outward});
 }
 
 void AuditLog::adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
@@ -84,22 +84,31 @@ void AuditLog::flush(Timestamp monotonic) {
         not_kept_ = 0;
         crossings_.renew("cross_tenant");
     }
-    // The same question asked again since the last flush is one line.
-    std::map<std::tuple<uid_t, TenantId, CellId, Verdict>, std::pair<const CrossTenant*, unsigned>>
-        told;
+    // A long prefix is many spans of one owner, and a busy engine asks for it again and again.
+    struct Told {
+        const CrossTenant* first = nullptr;
+        std::uint64_t spans = 0;
+        std::uint64_t lookups = 0;
+        std::uint64_t last_lookup = 0;
+    };
+    std::map<std::tuple<uid_t, TenantId, TenantId, Verdict, Verdict>, Told> told;
     for (const CrossTenant& record : pending_) {
-        auto& [first, times] = told[{record.uid, record.requester, record.cell, record.verdict}];
-        first = times == 0 ? &record : first;
-        ++times;
+        Told& line =
+            told[{record.uid, record.requester, record.owner, record.verdict, record.told}];
+        line.first = line.first == nullptr ? &record : line.first;
+        ++line.spans;
+        line.lookups += line.last_lookup == record.lookup ? 0 : 1;
+        line.last_lookup = record.lookup;
     }
-    for (const auto& [key, entry] : told) {
-        const CrossTenant& record = *entry.first;
+    for (const auto& [key, line] : told) {
+        const CrossTenant& record = *line.first;
         if (crossings_.take(record.uid)) {
             spdlog::info(
-                "audit event=cross_tenant uid={} requester={} owner={} cell={} span={} verdict={} "
-                "told={} times={}",
-                record.uid, record.requester.value, record.owner.value, record.cell.value,
-                hex(record.span), to_word(record.verdict), to_word(record.told), entry.second);
+                "audit event=cross_tenant uid={} requester={} owner={} verdict={} told={} spans={} "
+                "lookups={} first={} cell={}",
+                record.uid, record.requester.value, record.owner.value, to_word(record.verdict),
+                to_word(record.told), line.spans, line.lookups, hex(record.span),
+                record.cell.value);
         }
     }
     pending_.clear();

@@ -28,20 +28,23 @@ class AuditLog {
     // audit event=peer_fault uid= what=
     void peer_fault(uid_t uid, std::string_view what);
 
-    // audit event=cross_tenant uid= requester= owner= cell= span= verdict= told= times=
-    void cross_tenant(uid_t uid, TenantId requester, const LookupResult& found,
-                      const SpanDigest& span) noexcept;
+    // audit event=cross_tenant uid= requester= owner= verdict= told= spans= lookups= first=
+    // cell=
+    // One line for all spans of one owner with one verdict since the last flush(): `spans` answers
+    // in `lookups` calls, the first of them about `first`. `lookup`: a number of the call.
+    void cross_tenant(uid_t uid, TenantId requester, std::uint64_t lookup,
+                      const LookupResult& found, const SpanDigest& span) noexcept;
 
     // audit event=adjudicated uid= owner= cell= span= judgement=
     void adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
                      Judgement judgement);
 
-    // Writes what was kept. Called a few times a second.
-    void flush(Timestamp monotonic);
-
     // audit event=replaced uid= owner= cell= span=
     // Each needs an act of an operator before, so it is never left out.
     void replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span);
+
+    // Writes what was kept. Called a few times a second.
+    void flush(Timestamp monotonic);
 
   private:
     static constexpr std::size_t kMaxPending = 8192;  // 128 bytes each: 1 MiB
@@ -49,6 +52,7 @@ class AuditLog {
     struct CrossTenant {
         uid_t uid;
         TenantId requester;
+        std::uint64_t lookup;
         TenantId owner;
         CellId cell;
         SpanDigest span;

@@ -131,7 +131,10 @@ Server::Answer Server::hello(Session& session, const wire::HelloRequest& request
         const Result<TenantId> tenant =
             Authorizer::select_tenant(session.identity, TenantId{request.tenant});
         if (!tenant) {
-            audit_.refused_identity(session.peer, "tenant " + std::to_string(request.tenant));
+            // Who may act as several and names none has made a mistake and tried nothing.
+            if (tenant.error().code() == Errc::not_permitted) {
+                audit_.refused_identity(session.peer, "tenant " + std::to_string(request.tenant));
+            }
             return tenant.error();
         }
         Result<std::unique_ptr<Segment>> segment = boards_->create_segment(
@@ -212,6 +215,7 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
         return Error{Errc::limit_exceeded, kUsedUp};
     }
     const Timestamp now = clock_.monotonic();
+    const std::uint64_t lookup = ++last_lookup_;
     wire::LookupReply out;
     out.items.reserve(request.spans.size());
     for (const SpanDigest& span : request.spans) {
@@ -219,7 +223,7 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
         const LookupResult found = registry_.lookup(*session.connection, *key, span, now);
         item.verdict = static_cast<std::uint16_t>(found.outward);
         if (found.cell && found.owner != session.tenant) {
-            audit_.cross_tenant(session.peer.uid, session.tenant, found, span);
+            audit_.cross_tenant(session.peer.uid, session.tenant, lookup, found, span);
         }
         if (is_hit(found.outward)) {
             const Result<LeaseRef> lease =
@@ -280,24 +284,20 @@ void Server::let_go(Session& session, std::uint32_t lease_index) {
 Result<Location> Server::place(TenantId owner, std::uint64_t length_bytes,
                                const std::string& pool) {
     std::optional<Error> last;
+    std::uint64_t largest_bytes = 0;
     for (std::size_t i = 0; i < pools_.size(); ++i) {
         if (!pool.empty() && pools_[i].pool->name() != pool) {
             continue;
         }
-    std::uint64_t largest_bytes = 0;
+        largest_bytes = std::max(largest_bytes, pools_[i].pool->usage().capacity_bytes);
         const Result<Placement> placement = pools_[i].pool->place_private(owner, length_bytes);
         if (placement) {
             return Location{i, *placement, false};
         }
-        largest_bytes = std::max(largest_bytes, pools_[i].pool->usage().capacity_bytes);
         last = placement.error();
     }
     if (!last) {
         return Error{Errc::not_found, "no pool of this name"};
-    }
-    if (last->code() == Errc::capacity) {
-        // How full the pool is says how much others have stored.
-        return Error{Errc::capacity, "no room for a cell of this size"};
     }
     if (length_bytes > largest_bytes) {
         return Error{Errc::span_exceeds_capacity,
@@ -305,6 +305,10 @@ Result<Location> Server::place(TenantId owner, std::uint64_t length_bytes,
                          " bytes fits no pool, not even " +
                          "an empty one: the largest that it may be in has " +
                          std::to_string(largest_bytes) + " bytes"};
+    }
+    if (last->code() == Errc::capacity) {
+        // How full the pool is says how much others have stored.
+        return Error{Errc::capacity, "no room for a cell of this size"};
     }
     spdlog::warn("placing {} bytes for tenant {} failed: {}; the engine is told", length_bytes,
                  owner.value, last->message());
@@ -329,6 +333,13 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
         reply(session, wire::Type::begin, cookie, allowed.error());
         return;
     }
+    // Before a place is looked for: its bytes may be the only ones that this cell could have, even
+    // when they must be overwritten first and the engine asks again.
+    if (const std::optional<CellId> dropped =
+            registry_.drop_quarantined(*session.connection, *key, request.span)) {
+        audit_.replaced(session.peer.uid, session.tenant, *dropped, request.span);
+        settle();
+    }
     const Result<Location> location = place(session.tenant, request.length_bytes, request.pool);
     if (!location) {
         reply(session, wire::Type::begin, cookie, location.error());
@@ -342,13 +353,6 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
     }
     // The bytes are somebody's or nobody knows whose: nobody sees them before they are zero.
     const std::span<std::byte> bytes = pool.extent_bytes(location->placement);
-    // Before a place is looked for: its bytes may be the only ones that this cell could have, even
-    // when they must be overwritten first and the engine asks again.
-    if (const std::optional<CellId> dropped =
-            registry_.drop_quarantined(*session.connection, *key, request.span)) {
-        audit_.replaced(session.peer.uid, session.tenant, *dropped, request.span);
-        settle();
-    }
     auto scrubbed = std::make_shared<Result<void>>();
     interner_.retain(*key, session.tenant);
     promised_bytes_[session.peer.uid] += request.length_bytes;
@@ -397,6 +401,10 @@ Server::Answer Server::finish_begin(Session& session, const ContextKey& key, con
         release_location(location);
         return grant.error();
     }
+    if (grant->replaced) {
+        audit_.replaced(session.peer.uid, session.tenant, grant->replaced, span);
+    }
+    settle();
     wire::BeginReply out;
     out.lease = grant->lease;
     out.segment = hold(session, grant->lease, location, true);
@@ -410,10 +418,6 @@ Server::Answer Server::map(Session& session, const wire::MapRequest& request,
     const auto at = session.segments.find(request.segment);
     if (at == session.segments.end()) {
         return Error{Errc::stale_lease, "no live lease of this connection is in that segment"};
-    if (grant->replaced) {
-        audit_.replaced(session.peer.uid, session.tenant, grant->replaced, span);
-    }
-    settle();
     }
     const HeldSegment& held = at->second;
     const bool write = request.access == wire::MapAccess::write;

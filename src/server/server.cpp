@@ -215,13 +215,15 @@ void Server::admit(Door door, UniqueFd socket) {
         if (identity && roles_at(door, *identity) != 0) {
             session->identity = std::move(*identity);
         } else if (identity) {
-            audit_.refused_identity(*peer, "no role at this socket");
+            session->refused_identity = "no role at this socket";
             session->refusal =
-                Error{Errc::not_permitted, door == Door::engine
-                                               ? "no grant lets this user act as an engine"
-                                               : "no grant lets this user use the admin socket"};
+                Error{Errc::not_permitted,
+                      door == Door::engine
+                          ? "this is the engine socket, and no grant lets this user act as an "
+                            "engine; operators use admin.sock"
+                          : "no grant lets this user use the admin socket"};
         } else {
-            audit_.refused_identity(*peer, "no grant names this user");
+            session->refused_identity = "no grant names this user";
             session->refusal = identity.error();
         }
     }
@@ -303,6 +305,9 @@ void Server::handle(Session& session, std::span<const std::byte> datagram) {
         return;
     }
     if (session.refusal) {
+        if (!session.refused_identity.empty()) {
+            audit_.refused_identity(session.peer, session.refused_identity);
+        }
         session.closing = true;
         reply(session, static_cast<wire::Type>(*type), *cookie, *session.refusal);
         return;

@@ -149,6 +149,7 @@ class Server {
     std::map<uid_t, std::uint32_t> connections_by_uid_;
     std::unordered_map<std::uint64_t, std::uint64_t> session_of_connection_;
     std::uint64_t last_session_ = 0;
+    std::uint64_t last_lookup_ = 0;
     std::size_t admin_sessions_ = 0;
     std::size_t refused_sessions_ = 0;
     UniqueFd engine_listener_;

@@ -62,6 +62,9 @@ struct Session {
     bool greeted = false;
     // The peer has no right to be here: its first message is answered with this, then it goes.
     std::optional<Error> refusal;
+    // For the audit log when it says something: who hangs up before that was told nothing, as
+    // another daemon that only looks whether this one lives.
+    std::string refused_identity;
     bool closing = false;  // after the queue has been sent
 
     TenantId tenant;

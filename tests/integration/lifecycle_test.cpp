@@ -92,6 +92,8 @@ TEST(Lifecycle, ASecondDaemonDoesNotTakeTheSocketsOfALiveOne) {
     ASSERT_FALSE(second.start(basic_config(first.directory())));
     EXPECT_THAT(second.ended().err, HasSubstr("engine.sock"));
     EXPECT_TRUE(first.engine(1)) << "the first one still answers";
+    EXPECT_EQ(first.log().find("identity_refused"), std::string::npos)
+        << "somebody only looked whether it lives";
 }
 
 TEST(Lifecycle, CheckOpensNothing) {

@@ -625,6 +625,25 @@ TEST_F(Requests, PoisonIsFinalAndItsOwnerFillsTheSpanAnew) {
                                          " owner=1 cell=1 span=0101"));
 }
 
+TEST_F(Requests, ALookupOfManySpansOfAnotherTenantIsOneLineOfTheAuditLog) {
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    LookupRequest wanted{b.context, {}};
+    for (std::uint8_t span = 1; span <= 100; ++span) {
+        const auto begun = a.begin(span, 4096);
+        ASSERT_TRUE(begun) << begun.error().message();
+        wanted.spans.push_back(span_of(span));
+    }
+    ASSERT_TRUE(b.connection.ask<LookupReply>(wanted));
+    EXPECT_EQ(daemon_.stop(SIGTERM).status, 0);
+    const std::string log = daemon_.log();
+    EXPECT_THAT(log, HasSubstr("owner=1 verdict=not_sealed told=miss/absent spans=100 lookups=1 "
+                               "first=0101"));
+    EXPECT_EQ(log.find("event=cross_tenant"), log.rfind("event=cross_tenant"));
+    EXPECT_EQ(log.find("event=left_out"), std::string::npos);
+}
+
 TEST_F(Requests, ACellThatFitsNoPoolIsNotToldToTryAgain) {
     start("multi", "[[pool]]\nname = \"small\"\nprovider = \"memfd\"\ncapacity = \"4MiB\"\n");
     Engine a = Engine::of(daemon_, 1);
