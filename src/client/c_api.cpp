@@ -208,14 +208,20 @@ std::string socket_path(const cxlpool_options& options) {
 cxlpool::Result<std::vector<wire::AxisField>> axes_from(const cxlpool_axis* axes, std::size_t n) {
     std::array<const char*, CXLPOOL_AXIS_COUNT> values{};
     for (std::size_t i = 0; i < n; ++i) {
-        if (axes[i].axis >= CXLPOOL_AXIS_COUNT || axes[i].reserved != 0) {
-            return Error{Errc::invalid_argument,
-                         "there is no axis " + std::to_string(axes[i].axis)};
+        const std::string name = "axis " + std::to_string(axes[i].axis);
+        if (axes[i].axis >= CXLPOOL_AXIS_COUNT) {
+            return Error{Errc::invalid_argument, "there is no " + name};
         }
-        if (axes[i].value == nullptr || values[axes[i].axis] != nullptr) {
-            return Error{Errc::invalid_argument, "axis " + std::to_string(axes[i].axis) +
-                                                     " has no value, or two; leave it out or "
-                                                     "give it one"};
+        if (axes[i].reserved != 0) {
+            return Error{Errc::invalid_argument,
+                         name + ": reserved is " + std::to_string(axes[i].reserved) + ", not 0"};
+        }
+        if (axes[i].value == nullptr) {
+            return Error{Errc::invalid_argument,
+                         name + ": its value is NULL; leave the axis out or give it one"};
+        }
+        if (values[axes[i].axis] != nullptr) {
+            return Error{Errc::invalid_argument, name + " is given twice; leave one out"};
         }
         values[axes[i].axis] = axes[i].value;
     }

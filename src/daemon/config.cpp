@@ -513,6 +513,11 @@ Result<void> Parser::resolve_tenants() {
 
 Result<std::string> read_whole(const std::string& path) {
     const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (!file && errno == ENOENT) {
+        return Error{Errc::invalid_argument,
+                     "there is no configuration '" + path +
+                         "'; copy cxlpoold.toml.example there and write who may do what"};
+    }
     struct stat status {};
     if (!file || ::fstat(file.get(), &status) != 0) {
         return os_error("reading the configuration '" + path + "'", errno);

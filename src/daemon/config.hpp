@@ -83,8 +83,8 @@ struct Config {
 // declared, uid 65534, no pool, no grant), overflow, too_large.
 Result<Config> parse_config(std::string_view file_name, std::string_view text);
 
-// Reads at most 1 MiB. Errors: those of parse_config, invalid_argument (everybody may write the
-// file), io.
+// Reads at most 1 MiB. Errors: those of parse_config, invalid_argument (there is no file, or
+// everybody may write it), io.
 Result<Config> read_config(const std::string& path);
 
 }  // namespace cxlpool

@@ -283,7 +283,7 @@ int main(int argc, char** argv) {
     cxlpool::CommandLine command;
     po::options_description options("Options");
     options.add_options()("config", po::value(&command.config)->value_name("FILE"),
-                          "configuration file; default " CXLPOOL_CONFIG_FILE)(
+                          "configuration file; default:\n" CXLPOOL_CONFIG_FILE)(
         "check", po::bool_switch(&command.check),
         "check the configuration against this machine and exit; nothing is opened or started")(
         "version", "print the version and exit")("help,h", "print this help and exit");

@@ -163,8 +163,9 @@ TEST(StartRefusals, APoolOverTheMemoryOfTheMachineIsWarnedOf) {
 TEST(StartRefusals, AMissingFileNamesItself) {
     const testing::Ended ended = testing::run_program(
         {testing::program("CXLPOOLD"), "--config", "/nonexistent/cxlpoold.toml"});
-    EXPECT_NE(ended.status, 0);
+    EXPECT_EQ(ended.status, 2);
     EXPECT_THAT(ended.err, HasSubstr("/nonexistent/cxlpoold.toml"));
+    EXPECT_THAT(ended.err, HasSubstr("copy cxlpoold.toml.example there"));
 }
 
 TEST(StartRefusals, UnknownOptionsAreUsageErrors) {

@@ -38,7 +38,8 @@ OptionSet decision_options(const DecisionVerb& verb) {
     set.value("owner", "TENANT", "the tenant that owns the cell")
         .value("span", "HEX", "the digest of the span: 64 hexadecimal digits")
         .value("cell", "ID", "which cell, when the owner has several of this span")
-        .value("digest", "HEX", "only when the cell's bytes have this digest (see cell list)");
+        .value("digest", "HEX",
+               "only when the cell's bytes have this digest, as cell list --json\nshows it");
     add_socket_option(set);
     return set;
 }
@@ -46,18 +47,14 @@ OptionSet decision_options(const DecisionVerb& verb) {
 Result<wire::AdjudicateRequest> read_request(const OptionValues& values, wire::Decision decision) {
     wire::AdjudicateRequest request;
     request.decision = decision;
-    const Result<std::optional<std::uint64_t>> owner = values.number("owner");
     const Result<std::optional<std::uint64_t>> cell = values.number("cell");
-    if (!owner || !cell) {
-        return owner ? cell.error() : owner.error();
+    if (!cell) {
+        return cell.error();
     }
-    if (owner->value_or(0) == 0) {
-        return Error{Errc::invalid_argument, "--owner: 0 is no tenant"};
-    }
+    CXLPOOL_TRY(read_tenant(values, "owner", request.owner));
     if (cell->has_value() && **cell == 0) {
         return Error{Errc::invalid_argument, "--cell: 0 is no cell"};
     }
-    request.owner = **owner;
     request.cell = cell->value_or(0);
     CXLPOOL_TRY(read_digest(values, "span", request.span));
     if (values.value("digest")) {

@@ -20,7 +20,13 @@ Error with_code(Error error) {
 Result<client::Connection> connect(const OptionValues& values) {
     wire::HelloRequest hello;
     hello.engine_name = "cxlpoolctl";
-    return client::Connection::connect(socket_path(values), hello);
+    Result<client::Connection> connection = client::Connection::connect(socket_path(values), hello);
+    // A tenant is what an engine acts as; operators act as none.
+    if (connection && connection->greeting().tenant != 0) {
+        return Error{Errc::not_permitted, "'" + socket_path(values) +
+                                              "' is the engine socket; operators use admin.sock"};
+    }
+    return connection;
 }
 
 }  // namespace
@@ -55,6 +61,21 @@ Result<void> read_digest(const OptionValues& values, const std::string& option, 
     }
     if (!digest.present()) {
         return Error{Errc::invalid_argument, "--" + option + ": all zeros is no digest"};
+    }
+    return {};
+}
+
+Result<void> read_tenant(const OptionValues& values, const std::string& option,
+                         std::uint64_t& tenant) {
+    const Result<std::optional<std::uint64_t>> number = values.number(option);
+    if (!number) {
+        return Error{Errc::invalid_argument,
+                     "--" + option + ": '" + values.value(option).value_or("") +
+                         "' is not the number of a tenant; 'cxlpoolctl status' lists them by name"};
+    }
+    tenant = number->value_or(0);
+    if (tenant == 0) {
+        return Error{Errc::invalid_argument, "--" + option + ": 0 is no tenant"};
     }
     return {};
 }

@@ -15,14 +15,6 @@ namespace {
 
 using Align = Table::Align;
 
-// Enough of a digest to tell two of them apart on a screen; the JSON has all of it.
-constexpr std::size_t kShownDigestDigits = 16;
-
-std::string short_digest(const json::Value& value, std::string_view key) {
-    const std::string text = text_of(value, key);
-    return text.size() > kShownDigestDigits ? text.substr(0, kShownDigestDigits) + "..." : text;
-}
-
 std::string duration_text(std::uint64_t s) {
     if (s < 60) {
         return std::to_string(s) + " s";
@@ -118,21 +110,21 @@ void print_status(std::ostream& out, const json::Value& status) {
     tenants.print(out);
 }
 
+// The span is whole, because it is what the other verbs ask for, and last, because it is long.
 void print_cells(std::ostream& out, const json::Value& cells) {
     Table table({{"CELL", Align::right},
                  {"OWNER", Align::right},
-                 {"SPAN"},
                  {"LIFECYCLE"},
                  {"TAINT"},
                  {"SCOPE"},
                  {"ADMISSION"},
                  {"LENGTH", Align::right},
-                 {"POOL"}});
+                 {"POOL"},
+                 {"SPAN"}});
     for (const json::Value& cell : items_of(cells, "cells")) {
-        table.add({text_of(cell, "cell"), text_of(cell, "owner"), short_digest(cell, "span"),
-                   text_of(cell, "lifecycle"), text_of(cell, "taint"), text_of(cell, "scope"),
-                   text_of(cell, "admission"), bytes_text(cell, "length_bytes"),
-                   text_of(cell, "pool")});
+        table.add({text_of(cell, "cell"), text_of(cell, "owner"), text_of(cell, "lifecycle"),
+                   text_of(cell, "taint"), text_of(cell, "scope"), text_of(cell, "admission"),
+                   bytes_text(cell, "length_bytes"), text_of(cell, "pool"), text_of(cell, "span")});
     }
     if (table.empty()) {
         out << "No cells.\n";

@@ -65,14 +65,7 @@ Result<ContextFields> read_context(const OptionValues& values, Streams& streams)
 Result<wire::DocumentRequest> read_request(const OptionValues& values, Streams& streams) {
     wire::DocumentRequest request;
     request.kind = wire::Document::explain;
-    const Result<std::optional<std::uint64_t>> requester = values.number("requester");
-    if (!requester) {
-        return requester.error();
-    }
-    request.requester = requester->value_or(0);
-    if (request.requester == 0) {
-        return Error{Errc::invalid_argument, "--requester: 0 is no tenant"};
-    }
+    CXLPOOL_TRY(read_tenant(values, "requester", request.requester));
     CXLPOOL_TRY(read_digest(values, "span", request.span));
     const Result<ContextFields> fields = read_context(values, streams);
     if (!fields) {
@@ -121,6 +114,11 @@ int run_verdict(std::span<const std::string> arguments, Streams& streams) {
         print_json(streams.out, *document);
     } else {
         print_explain(streams.out, *explain);
+    }
+    if (request->axes.empty()) {
+        streams.err << "cxlpoolctl verdict: no context was given, and under none everything is "
+                       "key_incomplete: say the engine's with --context FILE or --axis "
+                       "NAME=VALUE\n";
     }
     return is_hit_word(best_verdict(*explain)) ? kExitOk : kExitNo;
 }

@@ -479,13 +479,13 @@ TEST_F(Local, Axes) {
                    CXLPOOL_E_INVALID_ARGUMENT, "no axis 15");
     const cxlpool_axis reserved{0, 1, "x"};
     expect_refused(cxlpool_context_create(w.client, &reserved, 1, &context),
-                   CXLPOOL_E_INVALID_ARGUMENT, "no axis");
+                   CXLPOOL_E_INVALID_ARGUMENT, "axis 0: reserved is 1, not 0");
     const cxlpool_axis empty{3, 0, nullptr};
     expect_refused(cxlpool_context_create(w.client, &empty, 1, &context),
-                   CXLPOOL_E_INVALID_ARGUMENT, "axis 3 has no value");
+                   CXLPOOL_E_INVALID_ARGUMENT, "axis 3: its value is NULL");
     const cxlpool_axis twice[] = {{3, 0, "a"}, {3, 0, "a"}};
     expect_refused(cxlpool_context_create(w.client, twice, 2, &context), CXLPOOL_E_INVALID_ARGUMENT,
-                   "or two");
+                   "axis 3 is given twice");
     const std::string text(257, 'x');
     const cxlpool_axis large{3, 0, text.c_str()};
     expect_refused(cxlpool_context_create(w.client, &large, 1, &context), CXLPOOL_E_TOO_LARGE,

@@ -62,13 +62,14 @@ TEST(PrintExplain, SaysThatNoCellHoldsTheSpan) {
         "miss/absent\nNo cell holds this span.\n");
 }
 
-TEST(PrintCells, ShortensTheSpanAndShowsTheState) {
+TEST(PrintCells, ShowsTheStateAndTheWholeSpan) {
     const std::string text = shown(print_cells, R"({"cells":[{"cell":3,"owner":1,
         "span":"00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
         "lifecycle":"sealed","taint":"trusted","scope":"fleet","admission":"allow",
         "length_bytes":8388608,"digest":"ff","pool":"main","adjudicated":null}]})");
-    EXPECT_THAT(text, ContainsRegex("3 +1 +0011223344556677... +sealed +trusted +fleet +allow +8 "
-                                    "MiB +main"));
+    EXPECT_THAT(text, ContainsRegex("3 +1 +sealed +trusted +fleet +allow +8 MiB +main +"
+                                    "00112233445566778899aabbccddeeff"
+                                    "00112233445566778899aabbccddeeff\n"));
     EXPECT_THAT(text, Not(HasSubstr("Not shown")));
     EXPECT_THAT(shown(print_cells, R"({"omitted":12,"cells":[{"cell":1}]})"),
                 HasSubstr("Not shown: 12 older cells.\n"));

@@ -91,6 +91,14 @@ TEST(Cell, RefusesNobodyAndNothing) {
     EXPECT_THAT(run_ctl({"verdict", "--requester", "0", "--span", kSpan}).err,
                 HasSubstr("--requester: 0 is no tenant"));
     EXPECT_THAT(run_ctl({"cell", "taint"}).err, HasSubstr("missing: --owner, --span"));
+    for (const std::vector<std::string>& verb :
+         {std::vector<std::string>{"cell", "trust", "--owner", "alpha", "--span", kSpan},
+          {"verdict", "--requester", "alpha", "--span", kSpan}}) {
+        const Outcome outcome = run_ctl(verb);
+        EXPECT_EQ(outcome.status, kExitUsage);
+        EXPECT_THAT(outcome.err, HasSubstr("'alpha' is not the number of a tenant; 'cxlpoolctl "
+                                           "status' lists them by name"));
+    }
 }
 
 }  // namespace
