@@ -115,8 +115,8 @@ class PlacementLadder {
     std::array<std::optional<PlacementTier>, kTiers.size()> tiers_;
 };
 
-// Whether what is said of a cell can be true, whether or not it may move. All times are of one clock.
-// Errors: the invalid_argument of plan_placement.
+// Whether what is said of a cell can be true, whether or not it may move. All times are of one
+// clock. Errors: the invalid_argument of plan_placement.
 Result<void> check_placement_cell(const PlacementCell& cell, const PlacementLadder& ladder,
                                   Timestamp now);
 

@@ -15,7 +15,7 @@ namespace {
 // Every cell with all its keys and itself, and room for the tiers.
 constexpr std::size_t kValuesPerCell = 13;
 constexpr json::Limits kLimits{kPlacementFileMaxBytes, 8,
-                               kValuesPerCell * kPlacementFileMaxCells + (1U << 16U)};
+                               kValuesPerCell* kPlacementFileMaxCells + (1U << 16U)};
 constexpr std::size_t kMaxNameBytes = 64;
 
 Result<Lifecycle> parse_state(std::string_view word) {

@@ -55,10 +55,12 @@ Json field_schema(const ProfileField<T>& field) {
 }
 
 Json text_schema() {
-    return Json{{"type", "string"},
-                {"maxLength", kProfileMaxTextBytes},
-                {"pattern", "^[^\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$"},
-                {"$comment", "the length counts in bytes"}};
+    return Json{
+        {"type", "string"},
+        {"maxLength", kProfileMaxTextBytes},
+        {"pattern",
+         "^[^\\u0000-\\u001f\\u007f-\\u009f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069]*$"},
+        {"$comment", "the length counts in bytes"}};
 }
 
 Json time_schema() {

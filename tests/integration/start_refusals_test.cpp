@@ -151,7 +151,8 @@ TEST(StartRefusals, CheckSeesDirectoriesThatCannotBeMade) {
 
 TEST(StartRefusals, APoolOverTheMemoryOfTheMachineIsWarnedOf) {
     DaemonProcess daemon;
-    const std::string config = replaced(basic_config(daemon.directory()), "\"64MiB\"", "\"1024TiB\"");
+    const std::string config =
+        replaced(basic_config(daemon.directory()), "\"64MiB\"", "\"1024TiB\"");
     const std::string file = daemon.directory() + "/checked.toml";
     std::ofstream(file) << config;
     const testing::Ended checked =

@@ -257,7 +257,12 @@ TEST(Encode, RefusesWhatDecodeWould) {
 }
 
 TEST(Encode, APlacementSaysNothingThatDoesNotExist) {
-    const PlanPlacementRequest good{{{1}}, {{1, 1}}};
+    PlanPlacementRequest good;
+    good.tiers.resize(1);
+    good.tiers[0].tier = 1;
+    good.cells.resize(1);
+    good.cells[0].state = 1;
+    good.cells[0].tier = 1;
     ASSERT_TRUE(encode(Request{1, good}));
     const auto refused = [&](auto change, Errc code, const std::string& what) {
         SCOPED_TRACE(what);
@@ -267,18 +272,16 @@ TEST(Encode, APlacementSaysNothingThatDoesNotExist) {
     };
     const Errc no = Errc::invalid_argument;
     refused([](auto& r) { r.tiers.clear(); }, no, "tiers: 0 items, at least 1");
-    refused([](auto& r) { r.tiers.resize(8, {1}); }, Errc::too_large, "tiers: 8 items, at most 7");
+    refused([&](auto& r) { r.tiers.resize(8, good.tiers[0]); }, Errc::too_large,
+            "tiers: 8 items, at most 7");
     refused([](auto& r) { r.tiers[0].tier = 0; }, no, "tier: no such value");
     refused([](auto& r) { r.tiers[0].tier = 8; }, no, "tier: no such value");
     refused([](auto& r) { r.tiers[0].flags = 4; }, no, "flags: no such flag");
     refused([](auto& r) { r.tiers[0].promote_touches_per_hour = 1; }, no, "without its flag");
     refused([](auto& r) { r.tiers[0].pool.assign(65, 'p'); }, Errc::too_large, "pool: 65 bytes");
     refused([](auto& r) { r.cells.clear(); }, no, "cells: 0 items, at least 1");
-    refused(
-        [](auto& r) {
-            r.cells.resize(257, {1, 1});
-        },
-        Errc::too_large, "257 items, at most 256");
+    refused([&](auto& r) { r.cells.resize(257, good.cells[0]); }, Errc::too_large,
+            "257 items, at most 256");
     refused([](auto& r) { r.cells[0].state = 0; }, no, "state: no such value");
     refused([](auto& r) { r.cells[0].state = 5; }, no, "state: no such value");
     refused([](auto& r) { r.cells[0].tier = 0; }, no, "cell's tier: no such value");
