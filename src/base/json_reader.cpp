@@ -101,6 +101,9 @@ class Builder {
         return true;
     }
     bool number_integer(std::int64_t number) {
+        if (number >= 0) {  // "-0"
+            return number_unsigned(static_cast<std::uint64_t>(number));
+        }
         Value* const value = this->number(Value::Kind::negative_number);
         if (value == nullptr) {
             return false;
