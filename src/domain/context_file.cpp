@@ -1,22 +1,30 @@
 #include "domain/context_file.hpp"
 
+#include <array>
 #include <utility>
 
 #include "base/json_reader.hpp"
 #include "domain/words.hpp"
 
 namespace cxlpool {
+namespace {
+
+constexpr std::array<Axis, kAxisCount> kAxes = [] {
+    std::array<Axis, kAxisCount> out{};
+    for (std::size_t i = 0; i < kAxisCount; ++i) {
+        out[i] = static_cast<Axis>(i);
+    }
+    return out;
+}();
+
+}  // namespace
 
 Result<void> set_axis(ContextFields& fields, std::string_view name, std::string value) {
     if (const std::optional<Axis> axis = parse_axis(name)) {
         fields[*axis] = std::move(value);
         return {};
     }
-    std::string message = "unknown axis " + words::quoted(name) + ": known are";
-    for (std::size_t i = 0; i < kAxisCount; ++i) {
-        message.append(" ").append(to_word(static_cast<Axis>(i)));
-    }
-    return Error{Errc::unknown_word, std::move(message)};
+    return words::unknown("axis", name, kAxes);
 }
 
 Result<ContextFields> parse_context_file(std::string_view name, std::string_view text) {

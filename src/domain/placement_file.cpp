@@ -22,11 +22,7 @@ Result<Lifecycle> parse_state(std::string_view word) {
     if (const std::optional<Lifecycle> state = parse_lifecycle(word)) {
         return *state;
     }
-    std::string message = "unknown state " + words::quoted(word) + ": known are";
-    for (const Lifecycle known : kLifecycles) {
-        message.append(" ").append(to_word(known));
-    }
-    return Error{Errc::unknown_word, std::move(message)};
+    return words::unknown("state", word, kLifecycles);
 }
 
 class Reader : private FileReader {

@@ -49,6 +49,22 @@ inline std::string quoted(std::string_view text) {
     return out.append(text.size() > kShown ? "...'" : "'");
 }
 
+// What to say of a word that is none of those that `known` has a to_word for.
+template <typename Known>
+Error unknown(std::string_view what, std::string_view text, const Known& known) {
+    std::string message = "unknown " + std::string(what) + " " + quoted(text) + ": known are";
+    for (const auto& value : known) {
+        message.append(" ").append(to_word(value));
+    }
+    return Error{Errc::unknown_word, std::move(message)};
+}
+
+// The word of a row, for `unknown`.
+template <typename Enum>
+constexpr std::string_view to_word(const Word<Enum>& row) noexcept {
+    return row.text;
+}
+
 // The same as find, with an error that lists the words. `what` is the kind of word ("tier").
 template <typename Enum, std::size_t N>
 Result<Enum> parse(const std::array<Word<Enum>, N>& table, std::string_view what,
@@ -56,11 +72,7 @@ Result<Enum> parse(const std::array<Word<Enum>, N>& table, std::string_view what
     if (const std::optional<Enum> value = find(table, text)) {
         return *value;
     }
-    std::string message = "unknown " + std::string(what) + " " + quoted(text) + ": known are";
-    for (const Word<Enum>& row : table) {
-        message.append(" ").append(row.text);
-    }
-    return Error{Errc::unknown_word, std::move(message)};
+    return unknown(what, text, table);
 }
 
 }  // namespace cxlpool::words
