@@ -63,25 +63,17 @@ Result<wire::AdjudicateRequest> read_request(const OptionValues& values, wire::D
     return request;
 }
 
-int run_decision(const DecisionVerb& verb, std::span<const std::string> arguments,
-                 Streams& streams) {
-    const OptionSet set = decision_options(verb);
-    int exit_status = kExitOk;
-    const std::optional<OptionValues> values =
-        read_options(set, verb.name, arguments, streams, exit_status);
-    if (!values) {
-        return exit_status;
-    }
+int run_decision(const DecisionVerb& verb, const OptionValues& values, Streams& streams) {
     constexpr std::string_view kRequired[]{"owner", "span"};
-    const std::string absent = missing(*values, kRequired);
+    const std::string absent = missing(values, kRequired);
     if (!absent.empty()) {
         return fail_usage(streams, verb.name, "missing: " + absent);
     }
-    const Result<wire::AdjudicateRequest> request = read_request(*values, verb.decision);
+    const Result<wire::AdjudicateRequest> request = read_request(values, verb.decision);
     if (!request) {
         return fail_usage(streams, verb.name, request.error().message());
     }
-    const Result<void> done = adjudicate(*values, *request);
+    const Result<void> done = adjudicate(values, *request);
     if (!done) {
         return daemon_failure(streams, done.error());
     }
@@ -91,24 +83,39 @@ int run_decision(const DecisionVerb& verb, std::span<const std::string> argument
 
 }  // namespace
 
-int run_cell_list(std::span<const std::string> arguments, Streams& streams) {
+OptionSet cell_list_options() {
     OptionSet set("cell list [OPTION...]", "The cells that the running daemon holds.");
     set.flag("json", "JSON instead of tables");
     add_socket_option(set);
-    return run_document_verb("cell list", set, wire::Document::cells, print_cells, arguments,
-                             streams);
+    return set;
 }
 
-int run_cell_trust(std::span<const std::string> arguments, Streams& streams) {
-    return run_decision(kTrust, arguments, streams);
+int run_cell_list(const OptionValues& values, Streams& streams) {
+    return show_document(values, wire::Document::cells, print_cells, streams);
 }
 
-int run_cell_taint(std::span<const std::string> arguments, Streams& streams) {
-    return run_decision(kTaint, arguments, streams);
+OptionSet cell_trust_options() {
+    return decision_options(kTrust);
 }
 
-int run_cell_poison(std::span<const std::string> arguments, Streams& streams) {
-    return run_decision(kPoison, arguments, streams);
+int run_cell_trust(const OptionValues& values, Streams& streams) {
+    return run_decision(kTrust, values, streams);
+}
+
+OptionSet cell_taint_options() {
+    return decision_options(kTaint);
+}
+
+int run_cell_taint(const OptionValues& values, Streams& streams) {
+    return run_decision(kTaint, values, streams);
+}
+
+OptionSet cell_poison_options() {
+    return decision_options(kPoison);
+}
+
+int run_cell_poison(const OptionValues& values, Streams& streams) {
+    return run_decision(kPoison, values, streams);
 }
 
 }  // namespace cxlpool::ctl

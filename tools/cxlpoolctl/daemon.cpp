@@ -108,20 +108,13 @@ Result<std::string> fetch_document(const OptionValues& values, wire::Document ki
     return fetch_document(values, request);
 }
 
-int run_document_verb(std::string_view verb, const OptionSet& set, wire::Document kind,
-                      void (*print)(std::ostream&, const json::Value&),
-                      std::span<const std::string> arguments, Streams& streams) {
-    int exit_status = kExitOk;
-    const std::optional<OptionValues> values =
-        read_options(set, verb, arguments, streams, exit_status);
-    if (!values) {
-        return exit_status;
-    }
-    const Result<std::string> document = fetch_document(*values, kind);
+int show_document(const OptionValues& values, wire::Document kind,
+                  void (*print)(std::ostream&, const json::Value&), Streams& streams) {
+    const Result<std::string> document = fetch_document(values, kind);
     if (!document) {
         return daemon_failure(streams, document.error());
     }
-    if (values->has("json")) {
+    if (values.has("json")) {
         print_json(streams.out, *document);
         return kExitOk;
     }

@@ -37,9 +37,8 @@ Result<void> adjudicate(const OptionValues& values, const wire::AdjudicateReques
 // Says why the daemon gave no answer; wrong usage keeps its own exit status.
 int daemon_failure(Streams& streams, const Error& error);
 
-// A verb that does nothing but show one document of the daemon.
-int run_document_verb(std::string_view verb, const OptionSet& set, wire::Document kind,
-                      void (*print)(std::ostream&, const json::Value&),
-                      std::span<const std::string> arguments, Streams& streams);
+// Shows one document of the daemon; the exit status is the verb's.
+int show_document(const OptionValues& values, wire::Document kind,
+                  void (*print)(std::ostream&, const json::Value&), Streams& streams);
 
 }  // namespace cxlpool::ctl

@@ -12,21 +12,6 @@ namespace {
 
 constexpr std::string_view kVerb = "plan placement";
 
-OptionSet options() {
-    OptionSet set(
-        "plan placement --from FILE [--json]",
-        "Where each cell of FILE should lie on the ladder of tiers: keep, promote, demote, "
-        "spill or\n"
-        "evict, with the reason and what it costs to come back. The file, schema\n"
-        "cxlpool-placement/1, is explained in docs/placement.md. Nothing is moved.\n"
-        "The cells are planned in the order of the file, each as if the directives before "
-        "it had\n"
-        "been carried out.");
-    set.value("from", "FILE", "cells and tiers ('-': standard input)")
-        .flag("json", "JSON instead of a table");
-    return set;
-}
-
 PlacementPlanView plan(PlacementFile file) {
     PlacementPlanView view;
     view.now = file.now;
@@ -43,15 +28,23 @@ PlacementPlanView plan(PlacementFile file) {
 
 }  // namespace
 
-int run_plan_placement(std::span<const std::string> arguments, Streams& streams) {
-    const OptionSet set = options();
-    int exit_status = kExitOk;
-    const std::optional<OptionValues> values =
-        read_options(set, kVerb, arguments, streams, exit_status);
-    if (!values) {
-        return exit_status;
-    }
-    const std::optional<std::string> path = values->value("from");
+OptionSet plan_placement_options() {
+    OptionSet set(
+        "plan placement --from FILE [--json]",
+        "Where each cell of FILE should lie on the ladder of tiers: keep, promote, demote, "
+        "spill or\n"
+        "evict, with the reason and what it costs to come back. The file, schema\n"
+        "cxlpool-placement/1, is explained in docs/placement.md. Nothing is moved.\n"
+        "The cells are planned in the order of the file, each as if the directives before "
+        "it had\n"
+        "been carried out.");
+    set.value("from", "FILE", "cells and tiers ('-': standard input)")
+        .flag("json", "JSON instead of a table");
+    return set;
+}
+
+int run_plan_placement(const OptionValues& values, Streams& streams) {
+    const std::optional<std::string> path = values.value("from");
     if (!path) {
         return fail_usage(streams, kVerb, "missing: --from");
     }
@@ -65,7 +58,7 @@ int run_plan_placement(std::span<const std::string> arguments, Streams& streams)
         return fail(streams, file.error(), kExitUsage);
     }
     const PlacementPlanView view = plan(*std::move(file));
-    if (values->has("json")) {
+    if (values.has("json")) {
         print_placement_plan_json(streams.out, view);
     } else {
         print_placement_plan(streams.out, view);

@@ -18,34 +18,6 @@ constexpr std::string_view kVerb = "plan fleet";
 constexpr std::array<std::string_view, 4> kRequired{"tenants", "tokens", "bytes",
                                                     "recompute-ns-per-token"};
 
-OptionSet options() {
-    OptionSet set(
-        "plan fleet --tenants N --tokens T --bytes B --recompute-ns-per-token R [OPTION...]",
-        "What a prefix of T tokens and B bytes costs when N tenants want it: built by every host,\n"
-        "copied to every host, or attended in place. The profile decides which of the three "
-        "holds.");
-    set.value("tenants", "N", "tenants that want the prefix")
-        .value("hosts", "H",
-               "hosts that they are on, at most N (default: N); a prefix is built or\n"
-               "copied once a host, whatever its tenants")
-        .value("tokens", "T", "tokens of the prefix")
-        .value("bytes", "B", "bytes of its KV cache: 67108864, 64MiB, 1GB")
-        .value("recompute-ns-per-token", "R", "time to compute one token again, in ns")
-        .value("tier", "TIER",
-               "plan with this tier's figures: hbm, dram, numa_far, cxl, remote_dram, disk or\n"
-               "remote (default: cxl); they are representative where no file says better")
-        .value("pool", "NAME",
-               "plan with a pool's figures: of the --profile file, else of this machine")
-        .value("profile", "FILE", "lay this profile file over the figures ('-': standard input)");
-    add_source_options(set);
-    set.value("sweep", "NAME=FROM..TO[+STEP|*FACTOR]",
-              "one plan for each value of tenants, hosts, tokens or bytes, as JSON lines:\n"
-              "tenants=1..1024, bytes=1MiB..1GiB*2")
-        .value("plot", "FILE.svg", "draw the sweep, too, with gnuplot")
-        .flag("json", "JSON instead of tables");
-    return set;
-}
-
 std::string joined(const std::vector<std::string>& names) {
     std::string out;
     for (const std::string& name : names) {
@@ -304,39 +276,61 @@ int run_sweep(const Sweep& sweep, const FleetPlanInput& input, const Profile& pr
 
 }  // namespace
 
-int run_plan_fleet(std::span<const std::string> arguments, Streams& streams) {
-    const OptionSet set = options();
-    int exit_status = kExitOk;
-    const std::optional<OptionValues> values =
-        read_options(set, kVerb, arguments, streams, exit_status);
-    if (!values) {
-        return exit_status;
-    }
-    const Result<std::optional<Sweep>> sweep = read_sweep(*values);
+OptionSet plan_fleet_options() {
+    OptionSet set(
+        "plan fleet --tenants N --tokens T --bytes B --recompute-ns-per-token R [OPTION...]",
+        "What a prefix of T tokens and B bytes costs when N tenants want it: built by every host,\n"
+        "copied to every host, or attended in place. The profile decides which of the three "
+        "holds.");
+    set.value("tenants", "N", "tenants that want the prefix")
+        .value("hosts", "H",
+               "hosts that they are on, at most N (default: N); a prefix is built or\n"
+               "copied once a host, whatever its tenants")
+        .value("tokens", "T", "tokens of the prefix")
+        .value("bytes", "B", "bytes of its KV cache: 67108864, 64MiB, 1GB")
+        .value("recompute-ns-per-token", "R", "time to compute one token again, in ns")
+        .value("tier", "TIER",
+               "plan with this tier's figures: hbm, dram, numa_far, cxl, remote_dram, disk or\n"
+               "remote (default: cxl); they are representative where no file says better")
+        .value("pool", "NAME",
+               "plan with a pool's figures: of the --profile file, else of this machine")
+        .value("profile", "FILE", "lay this profile file over the figures ('-': standard input)");
+    add_source_options(set);
+    set.value("sweep", "NAME=FROM..TO[+STEP|*FACTOR]",
+              "one plan for each value of tenants, hosts, tokens or bytes, as JSON lines:\n"
+              "tenants=1..1024, bytes=1MiB..1GiB*2")
+        .value("plot", "FILE.svg", "draw the sweep, too, with gnuplot")
+        .flag("json", "JSON instead of tables");
+    return set;
+}
+
+int run_plan_fleet(const OptionValues& values, Streams& streams) {
+    int exit_status = kExitNo;
+    const Result<std::optional<Sweep>> sweep = read_sweep(values);
     if (!sweep) {
         return fail_usage(streams, kVerb, sweep.error().message());
     }
-    const std::string wrong = contradiction(*values, *sweep);
+    const std::string wrong = contradiction(values, *sweep);
     if (!wrong.empty()) {
         return fail_usage(streams, kVerb, wrong);
     }
-    const Result<FleetPlanInput> input = read_input(*values);
+    const Result<FleetPlanInput> input = read_input(values);
     if (!input) {
         return fail_usage(streams, kVerb, input.error().message());
     }
-    const Result<Profile> profile = choose_profile(*values, streams, exit_status);
+    const Result<Profile> profile = choose_profile(values, streams, exit_status);
     if (!profile) {
         return fail(streams, profile.error(), exit_status);
     }
     if (*sweep) {
-        return run_sweep(**sweep, *input, *profile, *values, streams);
+        return run_sweep(**sweep, *input, *profile, values, streams);
     }
     const Result<FleetPlan> plan = plan_fleet(*input, *profile);
     if (!plan) {
         return fail(streams, coded(plan.error()), is_usage(plan.error()) ? kExitUsage : kExitNo);
     }
     const FleetPlanView view{*input, *plan, *profile};
-    if (values->has("json")) {
+    if (values.has("json")) {
         print_json(streams.out, fleet_plan_json(view));
     } else {
         print_fleet_plan(streams.out, view);

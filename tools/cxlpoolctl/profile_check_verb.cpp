@@ -12,16 +12,6 @@ namespace {
 
 constexpr std::string_view kVerb = "profile check";
 
-OptionSet options() {
-    OptionSet set(
-        "profile check FILE... [OPTION...]",
-        "Reads profile files and says what each names, field by field, with its evidence.\n"
-        "A file that is refused is named with line and column, and the exit status is 2.\n"
-        "'-' is standard input.");
-    set.operands().flag("json", "JSON instead of tables");
-    return set;
-}
-
 void print_text(const std::vector<CheckedProfileFile>& checked, std::ostream& out) {
     bool first = true;
     for (const CheckedProfileFile& one : checked) {
@@ -35,15 +25,18 @@ void print_text(const std::vector<CheckedProfileFile>& checked, std::ostream& ou
 
 }  // namespace
 
-int run_profile_check(std::span<const std::string> arguments, Streams& streams) {
-    const OptionSet set = options();
-    int exit_status = kExitOk;
-    const std::optional<OptionValues> values =
-        read_options(set, kVerb, arguments, streams, exit_status);
-    if (!values) {
-        return exit_status;
-    }
-    const std::vector<std::string>& names = values->operands();
+OptionSet profile_check_options() {
+    OptionSet set(
+        "profile check FILE... [OPTION...]",
+        "Reads profile files and says what each names, field by field, with its evidence.\n"
+        "A file that is refused is named with line and column, and the exit status is 2.\n"
+        "'-' is standard input.");
+    set.operands().flag("json", "JSON instead of tables");
+    return set;
+}
+
+int run_profile_check(const OptionValues& values, Streams& streams) {
+    const std::vector<std::string>& names = values.operands();
     if (names.empty()) {
         return fail_usage(streams, kVerb, "no file to check");
     }
@@ -54,12 +47,12 @@ int run_profile_check(std::span<const std::string> arguments, Streams& streams) 
     for (const std::string& name : names) {
         checked.push_back({profile_file_name(name), read_profile_file(name, streams)});
     }
-    if (values->has("json")) {
+    if (values.has("json")) {
         print_json(streams.out, checked_files_json(checked));
     } else {
         print_text(checked, streams.out);
     }
-    exit_status = kExitOk;
+    int exit_status = kExitOk;
     for (const CheckedProfileFile& one : checked) {
         if (!one.file) {
             exit_status = fail(streams, one.file.error(), kExitUsage);

@@ -14,21 +14,6 @@ namespace {
 
 constexpr std::string_view kVerb = "profile";
 
-OptionSet options() {
-    OptionSet set("profile [OPTION...]",
-                  "What each memory tier and each pool is worth: every figure with where it comes\n"
-                  "from. What is not known is shown as \"-\" and never widens a right.");
-    add_source_options(set);
-    set.value("with", "FILE",
-              "lay this profile file over what was found: a figure that it gives stands\n"
-              "instead of the one found, with the file as its evidence")
-        .flag("daemon", "ask the running daemon for its pools' profiles")
-        .flag("schema", "print the JSON Schema of profile files, and nothing else")
-        .flag("json", "JSON instead of tables");
-    add_socket_option(set);
-    return set;
-}
-
 int show(const std::string& document, const OptionValues& values, Streams& streams) {
     if (values.has("json")) {
         print_json(streams.out, document);
@@ -44,17 +29,26 @@ int show(const std::string& document, const OptionValues& values, Streams& strea
 
 }  // namespace
 
-int run_profile(std::span<const std::string> arguments, Streams& streams) {
-    const OptionSet set = options();
-    int exit_status = kExitOk;
-    const std::optional<OptionValues> values =
-        read_options(set, kVerb, arguments, streams, exit_status);
-    if (!values) {
-        return exit_status;
-    }
-    if (values->has("schema")) {
+OptionSet profile_options() {
+    OptionSet set("profile [OPTION...]",
+                  "What each memory tier and each pool is worth: every figure with where it comes\n"
+                  "from. What is not known is shown as \"-\" and never widens a right.");
+    add_source_options(set);
+    set.value("with", "FILE",
+              "lay this profile file over what was found: a figure that it gives stands\n"
+              "instead of the one found, with the file as its evidence")
+        .flag("daemon", "ask the running daemon for its pools' profiles")
+        .flag("schema", "print the JSON Schema of profile files, and nothing else")
+        .flag("json", "JSON instead of tables");
+    add_socket_option(set);
+    return set;
+}
+
+int run_profile(const OptionValues& values, Streams& streams) {
+    int exit_status = kExitNo;
+    if (values.has("schema")) {
         for (const char* other : {"from", "with", "daemon", "socket"}) {
-            if (values->has(other)) {
+            if (values.has(other)) {
                 return fail_usage(
                     streams, kVerb,
                     std::string("--schema shows no profile: it goes without --") + other);
@@ -63,29 +57,29 @@ int run_profile(std::span<const std::string> arguments, Streams& streams) {
         print_json(streams.out, profile_file_schema());
         return kExitOk;
     }
-    if (values->has("daemon")) {
-        if (values->has("from") || values->has("with")) {
+    if (values.has("daemon")) {
+        if (values.has("from") || values.has("with")) {
             return fail_usage(streams, kVerb,
                               "--daemon asks for the daemon's profiles: it goes with neither "
                               "--from nor --with");
         }
-        const Result<std::string> document = fetch_document(*values, wire::Document::profiles);
-        return document ? show(*document, *values, streams)
+        const Result<std::string> document = fetch_document(values, wire::Document::profiles);
+        return document ? show(*document, values, streams)
                         : daemon_failure(streams, document.error());
     }
-    const Result<TopologySource> source = read_source(*values, streams, exit_status);
+    const Result<TopologySource> source = read_source(values, streams, exit_status);
     if (!source) {
         return fail(streams, source.error(), exit_status);
     }
     std::vector<Profile> profiles = profiles_of(source->assessment);
-    if (const std::optional<std::string> file = values->value("with")) {
+    if (const std::optional<std::string> file = values.value("with")) {
         const Result<ProfileFile> over = read_profile_file(*file, streams);
         if (!over) {
             return fail(streams, over.error(), kExitUsage);
         }
         profiles = merge(std::move(profiles), *over);
     }
-    return show(profiles_json(profiles), *values, streams);
+    return show(profiles_json(profiles), values, streams);
 }
 
 }  // namespace cxlpool::ctl

@@ -12,17 +12,23 @@ namespace {
 
 constexpr std::array kVerbs{
     Verb{"topology", "what memory is there, what is usable, and what to do about the rest",
-         run_topology},
-    Verb{"profile", "what each tier and pool is worth, and how each figure is known", run_profile},
-    Verb{"profile check", "is this a profile file, and what does it say", run_profile_check},
-    Verb{"plan fleet", "what a prefix that a whole fleet wants costs", run_plan_fleet},
-    Verb{"plan placement", "where cells should lie on the ladder of tiers", run_plan_placement},
-    Verb{"status", "the running daemon: pools, tenants, connections", run_status},
-    Verb{"verdict", "may this tenant attend this span, and if not, why", run_verdict},
-    Verb{"cell list", "the cells that the daemon holds", run_cell_list},
-    Verb{"cell trust", "mark a cell as trusted", run_cell_trust},
-    Verb{"cell taint", "take the trust in a cell back", run_cell_taint},
-    Verb{"cell poison", "quarantine a cell, now, for everybody", run_cell_poison},
+         topology_options, run_topology},
+    Verb{"profile", "what each tier and pool is worth, and how each figure is known",
+         profile_options, run_profile},
+    Verb{"profile check", "is this a profile file, and what does it say", profile_check_options,
+         run_profile_check},
+    Verb{"plan fleet", "what a prefix that a whole fleet wants costs", plan_fleet_options,
+         run_plan_fleet},
+    Verb{"plan placement", "where cells should lie on the ladder of tiers", plan_placement_options,
+         run_plan_placement},
+    Verb{"status", "the running daemon: pools, tenants, connections", status_options, run_status},
+    Verb{"verdict", "may this tenant attend this span, and if not, why", verdict_options,
+         run_verdict},
+    Verb{"cell list", "the cells that the daemon holds", cell_list_options, run_cell_list},
+    Verb{"cell trust", "mark a cell as trusted", cell_trust_options, run_cell_trust},
+    Verb{"cell taint", "take the trust in a cell back", cell_taint_options, run_cell_taint},
+    Verb{"cell poison", "quarantine a cell, now, for everybody", cell_poison_options,
+         run_cell_poison},
 };
 
 void print_verbs(std::ostream& out, std::string_view group) {
@@ -83,6 +89,18 @@ int refuse_verb(Streams& streams, std::string_view given) {
                       "unknown verb '" + std::string(given) + "'" + did_you_mean(given, known));
 }
 
+// A verb runs only when the whole command line was understood.
+int run_verb(const Verb& verb, std::span<const std::string> arguments, Streams& streams) {
+    const OptionSet set = verb.options();
+    if (set.asks_for_help(arguments)) {
+        streams.out << set.help();
+        return kExitOk;
+    }
+    const Result<OptionValues> values = set.parse(arguments);
+    return values ? verb.run(*values, streams)
+                  : fail_usage(streams, verb.name, values.error().message());
+}
+
 int run_group(std::string_view group, std::span<const std::string> rest, Streams& streams) {
     if (!rest.empty() && is_help(rest.front())) {
         streams.out << "usage: cxlpoolctl " << group << " VERB [OPTION...]\n\n";
@@ -117,23 +135,6 @@ int fail_usage(Streams& streams, std::string_view verb, std::string_view message
     return kExitUsage;
 }
 
-std::optional<OptionValues> read_options(const OptionSet& set, std::string_view verb,
-                                         std::span<const std::string> arguments, Streams& streams,
-                                         int& exit_status) {
-    if (set.asks_for_help(arguments)) {
-        streams.out << set.help();
-        exit_status = kExitOk;
-        return std::nullopt;
-    }
-    Result<OptionValues> values = set.parse(arguments);
-    if (!values) {
-        exit_status = fail_usage(streams, verb, values.error().message());
-        return std::nullopt;
-    }
-    exit_status = kExitNo;
-    return std::move(values).value();
-}
-
 int run_program(std::span<const std::string> arguments, Streams& streams) {
     if (arguments.empty()) {
         print_help(streams.err);
@@ -156,11 +157,11 @@ int run_program(std::span<const std::string> arguments, Streams& streams) {
     }
     if (arguments.size() > 1) {
         if (const Verb* verb = find_verb(first + ' ' + arguments[1])) {
-            return verb->run(arguments.subspan(2), streams);
+            return run_verb(*verb, arguments.subspan(2), streams);
         }
     }
     if (const Verb* verb = find_verb(first)) {
-        return verb->run(arguments.subspan(1), streams);
+        return run_verb(*verb, arguments.subspan(1), streams);
     }
     if (verbs_in_group(first).empty()) {
         return refuse_verb(streams, first);

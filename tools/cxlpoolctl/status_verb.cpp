@@ -6,12 +6,15 @@
 
 namespace cxlpool::ctl {
 
-int run_status(std::span<const std::string> arguments, Streams& streams) {
+OptionSet status_options() {
     OptionSet set("status [OPTION...]", "The running daemon: its pools, tenants and connections.");
     set.flag("json", "JSON instead of tables");
     add_socket_option(set);
-    return run_document_verb("status", set, wire::Document::status, print_status, arguments,
-                             streams);
+    return set;
+}
+
+int run_status(const OptionValues& values, Streams& streams) {
+    return show_document(values, wire::Document::status, print_status, streams);
 }
 
 }  // namespace cxlpool::ctl

@@ -15,19 +15,6 @@ namespace {
 
 constexpr std::string_view kVerb = "topology";
 
-OptionSet options() {
-    OptionSet set("topology [OPTION...]",
-                  "What CXL and dax memory is there, which of it can be a pool, and what to do\n"
-                  "about the rest. Reads this machine unless told otherwise; changes nothing.");
-    add_source_options(set);
-    set.flag("daemon", "ask the running daemon what it found")
-        .flag("strict", "exit status 1 when there is a finding of severity warning or error")
-        .value("save", "FILE", "write a snapshot that --from reads ('-': standard output, alone)")
-        .flag("json", "JSON instead of tables");
-    add_socket_option(set);
-    return set;
-}
-
 struct Report {
     std::string topology;
     std::string profiles;
@@ -64,27 +51,34 @@ int show_daemon(const OptionValues& values, Streams& streams) {
 
 }  // namespace
 
-int run_topology(std::span<const std::string> arguments, Streams& streams) {
-    const OptionSet set = options();
-    int exit_status = kExitOk;
-    const std::optional<OptionValues> values =
-        read_options(set, kVerb, arguments, streams, exit_status);
-    if (!values) {
-        return exit_status;
-    }
-    if (values->has("daemon")) {
-        if (values->has("from") || values->has("save")) {
+OptionSet topology_options() {
+    OptionSet set("topology [OPTION...]",
+                  "What CXL and dax memory is there, which of it can be a pool, and what to do\n"
+                  "about the rest. Reads this machine unless told otherwise; changes nothing.");
+    add_source_options(set);
+    set.flag("daemon", "ask the running daemon what it found")
+        .flag("strict", "exit status 1 when there is a finding of severity warning or error")
+        .value("save", "FILE", "write a snapshot that --from reads ('-': standard output, alone)")
+        .flag("json", "JSON instead of tables");
+    add_socket_option(set);
+    return set;
+}
+
+int run_topology(const OptionValues& values, Streams& streams) {
+    int exit_status = kExitNo;
+    if (values.has("daemon")) {
+        if (values.has("from") || values.has("save")) {
             return fail_usage(streams, kVerb,
                               "--daemon asks for the daemon's report: it goes with neither --from "
                               "nor --save");
         }
-        return show_daemon(*values, streams);
+        return show_daemon(values, streams);
     }
-    const Result<TopologySource> source = read_source(*values, streams, exit_status);
+    const Result<TopologySource> source = read_source(values, streams, exit_status);
     if (!source) {
         return fail(streams, source.error(), exit_status);
     }
-    if (const std::optional<std::string> path = values->value("save")) {
+    if (const std::optional<std::string> path = values.value("save")) {
         const std::string snapshot = write_snapshot(source->topology);
         if (*path == "-") {
             print_json(streams.out, snapshot);
@@ -97,7 +91,7 @@ int run_topology(std::span<const std::string> arguments, Streams& streams) {
     }
     return show({topology_json(source->topology, source->assessment),
                  profiles_json(profiles_of(source->assessment))},
-                *values, streams);
+                values, streams);
 }
 
 }  // namespace cxlpool::ctl

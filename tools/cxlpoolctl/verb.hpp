@@ -29,34 +29,40 @@ struct Streams {
 struct Verb {
     std::string_view name;  // "topology", "plan fleet"
     std::string_view summary;
-    int (*run)(std::span<const std::string> arguments, Streams& streams);
+    OptionSet (*options)();
+    int (*run)(const OptionValues& values, Streams& streams);
 };
 
 // In the order in which the help lists them.
 std::span<const Verb> verbs() noexcept;
 
-int run_topology(std::span<const std::string> arguments, Streams& streams);
-int run_profile(std::span<const std::string> arguments, Streams& streams);
-int run_profile_check(std::span<const std::string> arguments, Streams& streams);
-int run_plan_fleet(std::span<const std::string> arguments, Streams& streams);
-int run_plan_placement(std::span<const std::string> arguments, Streams& streams);
-int run_status(std::span<const std::string> arguments, Streams& streams);
-int run_verdict(std::span<const std::string> arguments, Streams& streams);
-int run_cell_list(std::span<const std::string> arguments, Streams& streams);
-int run_cell_trust(std::span<const std::string> arguments, Streams& streams);
-int run_cell_taint(std::span<const std::string> arguments, Streams& streams);
-int run_cell_poison(std::span<const std::string> arguments, Streams& streams);
+OptionSet topology_options();
+int run_topology(const OptionValues& values, Streams& streams);
+OptionSet profile_options();
+int run_profile(const OptionValues& values, Streams& streams);
+OptionSet profile_check_options();
+int run_profile_check(const OptionValues& values, Streams& streams);
+OptionSet plan_fleet_options();
+int run_plan_fleet(const OptionValues& values, Streams& streams);
+OptionSet plan_placement_options();
+int run_plan_placement(const OptionValues& values, Streams& streams);
+OptionSet status_options();
+int run_status(const OptionValues& values, Streams& streams);
+OptionSet verdict_options();
+int run_verdict(const OptionValues& values, Streams& streams);
+OptionSet cell_list_options();
+int run_cell_list(const OptionValues& values, Streams& streams);
+OptionSet cell_trust_options();
+int run_cell_trust(const OptionValues& values, Streams& streams);
+OptionSet cell_taint_options();
+int run_cell_taint(const OptionValues& values, Streams& streams);
+OptionSet cell_poison_options();
+int run_cell_poison(const OptionValues& values, Streams& streams);
 
 // Says what failed, as "cxlpoolctl: ...", and gives the exit status that goes with it.
 int fail(Streams& streams, const Error& error, int exit_status = kExitNo);
 
 // The same for a command line that was not understood; points to the help of `verb`.
 int fail_usage(Streams& streams, std::string_view verb, std::string_view message);
-
-// What a verb does first. Nothing when all is said already: its help was asked for, or the command
-// line was not understood; `exit_status` is then the verb's. Else `exit_status` is kExitNo.
-std::optional<OptionValues> read_options(const OptionSet& set, std::string_view verb,
-                                         std::span<const std::string> arguments, Streams& streams,
-                                         int& exit_status);
 
 }  // namespace cxlpool::ctl

@@ -16,27 +16,6 @@ namespace {
 
 constexpr std::string_view kVerb = "verdict";
 
-OptionSet options() {
-    OptionSet set(
-        "verdict --requester TENANT --span HEX [OPTION...]",
-        "What the trust gate says when this tenant wants this span under this context, for every\n"
-        "cell that holds the span. The first line is the verdict of the cell that came nearest to\n"
-        "a hit. Asks the running daemon; grants nothing. Exit status 0: hit, 1: refused or "
-        "absent.");
-    set.value("requester", "TENANT", "the tenant whose question it is")
-        .value("span", "HEX", "the digest of the span: 64 hexadecimal digits")
-        .value("context", "FILE",
-               "the wanted context: a JSON object of axis and value, all texts\n"
-               "('-': standard input)")
-        .values("axis", "NAME=VALUE",
-                "one axis of the context, instead of what the file says; the axes are\n"
-                "model, tokenizer, serializer, position, policy, admitter, weights,\n"
-                "adapter, dtype, kv_quant, rope, page_tokens, layers, shard, layout")
-        .flag("json", "JSON instead of tables");
-    add_socket_option(set);
-    return set;
-}
-
 Result<ContextFields> read_context(const OptionValues& values, Streams& streams) {
     ContextFields fields;
     if (const std::optional<std::string> file = values.value("context")) {
@@ -85,24 +64,38 @@ bool is_hit_word(std::string_view word) {
 
 }  // namespace
 
-int run_verdict(std::span<const std::string> arguments, Streams& streams) {
-    const OptionSet set = options();
-    int exit_status = kExitOk;
-    const std::optional<OptionValues> values =
-        read_options(set, kVerb, arguments, streams, exit_status);
-    if (!values) {
-        return exit_status;
-    }
+OptionSet verdict_options() {
+    OptionSet set(
+        "verdict --requester TENANT --span HEX [OPTION...]",
+        "What the trust gate says when this tenant wants this span under this context, for every\n"
+        "cell that holds the span. The first line is the verdict of the cell that came nearest to\n"
+        "a hit. Asks the running daemon; grants nothing. Exit status 0: hit, 1: refused or "
+        "absent.");
+    set.value("requester", "TENANT", "the tenant whose question it is")
+        .value("span", "HEX", "the digest of the span: 64 hexadecimal digits")
+        .value("context", "FILE",
+               "the wanted context: a JSON object of axis and value, all texts\n"
+               "('-': standard input)")
+        .values("axis", "NAME=VALUE",
+                "one axis of the context, instead of what the file says; the axes are\n"
+                "model, tokenizer, serializer, position, policy, admitter, weights,\n"
+                "adapter, dtype, kv_quant, rope, page_tokens, layers, shard, layout")
+        .flag("json", "JSON instead of tables");
+    add_socket_option(set);
+    return set;
+}
+
+int run_verdict(const OptionValues& values, Streams& streams) {
     constexpr std::string_view kRequired[]{"requester", "span"};
-    const std::string absent = missing(*values, kRequired);
+    const std::string absent = missing(values, kRequired);
     if (!absent.empty()) {
         return fail_usage(streams, kVerb, "missing: " + absent);
     }
-    const Result<wire::DocumentRequest> request = read_request(*values, streams);
+    const Result<wire::DocumentRequest> request = read_request(values, streams);
     if (!request) {
         return fail(streams, request.error(), kExitUsage);
     }
-    const Result<std::string> document = fetch_document(*values, *request);
+    const Result<std::string> document = fetch_document(values, *request);
     if (!document) {
         return daemon_failure(streams, document.error());
     }
@@ -110,7 +103,7 @@ int run_verdict(std::span<const std::string> arguments, Streams& streams) {
     if (!explain) {
         return fail(streams, explain.error());
     }
-    if (values->has("json")) {
+    if (values.has("json")) {
         print_json(streams.out, *document);
     } else {
         print_explain(streams.out, *explain);
