@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 
+#include "base/directory.hpp"
 #include "base/unique_fd.hpp"
 
 namespace cxlpool {
@@ -54,15 +55,7 @@ Result<void> check_tenancy(const std::string& state_directory, TenancyMode mode)
         return os_error("opening '" + path + "'", errno);
     }
     // The last directory is made at the start, and no other.
-    const std::size_t end = state_directory.find_last_not_of('/');
-    const std::size_t slash = state_directory.rfind('/', end);
-    const std::string parent =
-        slash == std::string::npos ? "." : state_directory.substr(0, slash + 1);
-    struct stat status {};
-    if (::stat(parent.c_str(), &status) != 0 && errno != EACCES) {
-        return os_error("making the state directory '" + state_directory + "'", errno);
-    }
-    return {};
+    return check_makeable(state_directory, "making the state directory '" + state_directory + "'");
 }
 
 Result<void> stamp_tenancy(const std::string& state_directory, TenancyMode mode) {

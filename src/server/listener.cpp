@@ -13,6 +13,8 @@
 #include <string_view>
 #include <utility>
 
+#include "base/directory.hpp"
+
 namespace cxlpool {
 namespace {
 
@@ -277,12 +279,7 @@ Result<void> check_socket_path(const std::string& path) {
     }
     // The last directory is made at the start, and no other.
     const std::string directory = path.substr(0, path.rfind('/'));
-    const std::string parent = directory.substr(0, directory.rfind('/') + 1);
-    struct stat status {};
-    if (::stat(parent.c_str(), &status) != 0 && errno != EACCES) {
-        return os_error("making '" + directory + "' for the socket", errno);
-    }
-    return {};
+    return check_makeable(directory, "making '" + directory + "' for the socket");
 }
 
 void remove_socket_file(const std::string& path) noexcept {
