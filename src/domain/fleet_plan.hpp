@@ -45,14 +45,18 @@ struct RegimePlan {
     // them. Such a regime claims no savings; its prefills and copies stay, as what it would take to
     // use it.
     bool recompute_cheaper = false;
-    // Coherent only: one pass over all bytes by one reader, and with the link shared by H (the
-    // whole fleet, also where the pool has fewer hosts: an upper bound there).
+};
+
+// What only attending in place costs besides.
+struct CoherentPlan : RegimePlan {
+    // One pass over all bytes by one reader, and with the link shared by H (the whole fleet, also
+    // where the pool has fewer hosts: an upper bound there).
     std::optional<std::uint64_t> full_pass_ns;
     std::optional<std::uint64_t> full_pass_shared_ns;
-    // Coherent only: what managed coherence costs besides, apart from the reader's cost. The
-    // sealing side writes the cache lines back once; each attending reader drops its lines before
-    // its first read of a generation. 0: none is needed, under hardware coherence. No value: the
-    // profile does not say how fast, or there is no coherence whose cost it could be.
+    // What managed coherence costs, apart from the reader's cost. The sealing side writes the cache
+    // lines back once; each attending reader drops its lines before its first read of a generation.
+    // 0: none is needed, under hardware coherence. No value: the profile does not say how fast, or
+    // there is no coherence whose cost it could be.
     std::optional<std::uint64_t> seal_writeback_ns;
     std::optional<std::uint64_t> reader_invalidate_ns;
 };
@@ -67,7 +71,7 @@ struct FleetPlan {
     FleetAdvice advice = FleetAdvice::build_private;
     RegimePlan private_copies;
     RegimePlan copy_only;
-    RegimePlan coherent;
+    CoherentPlan coherent;
 
     const RegimePlan& regime(Regime which) const noexcept;
 };

@@ -322,10 +322,10 @@ int progress_of(Verdict verdict) noexcept {
     }
 }
 
-Verdict outward(Verdict verdict, TenancyMode mode, TenantId requester, TenantId owner) noexcept {
+Told outward(Verdict verdict, TenancyMode mode, TenantId requester, TenantId owner) noexcept {
     // A requester that may not act as its tenant has proved no claim to what that tenant owns.
     const bool own = owns(requester, owner) && verdict != Verdict::not_permitted;
-    return mode == TenancyMode::single || is_hit(verdict) || own ? verdict : Verdict::miss_absent;
+    return mode == TenancyMode::single || is_hit(verdict) || own ? Told(verdict) : Told();
 }
 
 }  // namespace cxlpool

@@ -132,9 +132,24 @@ Verdict judge(const GateRequester& requester, const GateCell& cell, const Contex
 // among the answers about several cells of one span.
 int progress_of(Verdict verdict) noexcept;
 
-// What the requester is told. In multi (and in a mode without a word), every refusal about a cell
-// that it does not own becomes miss_absent, and so does not_permitted about any cell, because who
-// may not act as a tenant owns nothing of it; hits, own cells and mode single pass unchanged.
-Verdict outward(Verdict verdict, TenancyMode mode, TenantId requester, TenantId owner) noexcept;
+// What a requester may hear of a verdict. Made by outward() only, so that an answer which is built
+// from one cannot say more.
+class Told {
+  public:
+    constexpr Told() noexcept = default;  // miss_absent
+    constexpr Verdict verdict() const noexcept { return verdict_; }
+    bool operator==(const Told&) const = default;
+
+  private:
+    friend Told outward(Verdict verdict, TenancyMode mode, TenantId requester,
+                        TenantId owner) noexcept;
+    constexpr explicit Told(Verdict verdict) noexcept : verdict_(verdict) {}
+    Verdict verdict_ = Verdict::miss_absent;
+};
+
+// In multi (and in a mode without a word), every refusal about a cell that the requester does not
+// own becomes miss_absent, and so does not_permitted about any cell, because who may not act as a
+// tenant owns nothing of it; hits, own cells and mode single pass unchanged.
+Told outward(Verdict verdict, TenancyMode mode, TenantId requester, TenantId owner) noexcept;
 
 }  // namespace cxlpool

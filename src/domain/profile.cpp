@@ -66,42 +66,6 @@ Result<Source> parse_source(std::string_view word) {
     return words::parse(kSourceWords, "source", word);
 }
 
-std::uint32_t hosts_or_assumed(const Profile& profile) noexcept {
-    const std::uint32_t hosts = profile.hosts.value.value_or(1);
-    return hosts == 0 ? 1 : hosts;
-}
-
-CrossHostCoherence coherence_or_none(const Profile& profile) noexcept {
-    const CrossHostCoherence coherence =
-        profile.cross_host_coherence.value.value_or(CrossHostCoherence::none);
-    switch (coherence) {
-        case CrossHostCoherence::none:
-        case CrossHostCoherence::hardware:
-        case CrossHostCoherence::managed:
-            return coherence;
-    }
-    return CrossHostCoherence::none;
-}
-
-ShareKind share_kind_or_none(const Profile& profile) noexcept {
-    return profile.share_kind.value.value_or(ShareKind::none);
-}
-
-bool reachable(const Profile& profile) noexcept {
-    return hosts_or_assumed(profile) > 1;
-}
-
-bool fabric_shareable(const Profile& profile) noexcept {
-    return reachable(profile) && coherence_or_none(profile) != CrossHostCoherence::none &&
-           zero_copy_across_hosts(share_kind_or_none(profile));
-}
-
-bool attendable_in_place(const Profile& profile) noexcept {
-    return profile.byte_addressable.value.value_or(false) &&
-           profile.coherent_in_host.value.value_or(false) &&
-           zero_copy_in_host(share_kind_or_none(profile));
-}
-
 ReadTime full_read(const Profile& profile, std::uint64_t bytes) noexcept {
     const std::optional<std::uint64_t> latency = figure(profile.read_latency_ns);
     const std::optional<std::uint64_t> mbps = figure(profile.read_mbps);

@@ -79,18 +79,39 @@ struct Profile {
     bool operator==(const Profile&) const = default;
 };
 
-// What the rights-bearing fields are taken for when they are not known.
-std::uint32_t hosts_or_assumed(const Profile& profile) noexcept;        // unknown, 0: 1
-CrossHostCoherence coherence_or_none(const Profile& profile) noexcept;  // unknown: none
-ShareKind share_kind_or_none(const Profile& profile) noexcept;          // unknown: none
+// What the rights-bearing fields are taken for when they are not known: the least.
+inline std::uint32_t hosts_or_assumed(const Profile& profile) noexcept {
+    const std::uint32_t hosts = profile.hosts.value.value_or(1);
+    return hosts == 0 ? 1 : hosts;
+}
+inline CrossHostCoherence coherence_or_none(const Profile& profile) noexcept {
+    const CrossHostCoherence coherence =
+        profile.cross_host_coherence.value.value_or(CrossHostCoherence::none);
+    const bool known =
+        coherence == CrossHostCoherence::hardware || coherence == CrossHostCoherence::managed;
+    return known ? coherence : CrossHostCoherence::none;
+}
+inline ShareKind share_kind_or_none(const Profile& profile) noexcept {
+    return profile.share_kind.value.value_or(ShareKind::none);
+}
 
-bool reachable(const Profile& profile) noexcept;  // hosts > 1
+// More than one host reaches the bytes.
+inline bool reachable(const Profile& profile) noexcept {
+    return hosts_or_assumed(profile) > 1;
+}
 // Reachable, coherent across hosts and of a share kind that is zero-copy across hosts: other hosts
 // attend the bytes where they are.
-bool fabric_shareable(const Profile& profile) noexcept;
+inline bool fabric_shareable(const Profile& profile) noexcept {
+    return reachable(profile) && coherence_or_none(profile) != CrossHostCoherence::none &&
+           zero_copy_across_hosts(share_kind_or_none(profile));
+}
 // Byte-addressable, coherent in the host and of a share kind that needs no copy in it; not when one
 // of the three is unknown.
-bool attendable_in_place(const Profile& profile) noexcept;
+inline bool attendable_in_place(const Profile& profile) noexcept {
+    return profile.byte_addressable.value.value_or(false) &&
+           profile.coherent_in_host.value.value_or(false) &&
+           zero_copy_in_host(share_kind_or_none(profile));
+}
 
 // A latency or bandwidth that says something: 0 is no figure, whoever put it there.
 inline std::optional<std::uint64_t> figure(const Known<std::uint64_t>& field) noexcept {

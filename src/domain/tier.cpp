@@ -55,12 +55,4 @@ Result<CrossHostCoherence> parse_cross_host_coherence(std::string_view word) {
     return words::parse(kCoherenceWords, "cross-host coherence", word);
 }
 
-bool zero_copy_in_host(ShareKind kind) noexcept {
-    return kind == ShareKind::mmap || kind == ShareKind::dmabuf || kind == ShareKind::cxl_hdm;
-}
-
-bool zero_copy_across_hosts(ShareKind kind) noexcept {
-    return kind == ShareKind::cxl_hdm;
-}
-
 }  // namespace cxlpool

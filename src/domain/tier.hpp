@@ -47,7 +47,11 @@ Result<Tier> parse_tier(std::string_view word);
 Result<ShareKind> parse_share_kind(std::string_view word);
 Result<CrossHostCoherence> parse_cross_host_coherence(std::string_view word);
 
-bool zero_copy_in_host(ShareKind kind) noexcept;       // mmap, dmabuf, cxl_hdm
-bool zero_copy_across_hosts(ShareKind kind) noexcept;  // cxl_hdm only
+constexpr bool zero_copy_in_host(ShareKind kind) noexcept {
+    return kind == ShareKind::mmap || kind == ShareKind::dmabuf || kind == ShareKind::cxl_hdm;
+}
+constexpr bool zero_copy_across_hosts(ShareKind kind) noexcept {
+    return kind == ShareKind::cxl_hdm;
+}
 
 }  // namespace cxlpool

@@ -611,7 +611,7 @@ LookupResult Registry::lookup(ConnectionId connection, const ContextKey& key,
             const Verdict verdict = impl_->judge_cell(cell, requester, true, key, monotonic);
             const bool own = cell.owner == requester;
             if (!best.cell || Impl::better(verdict, own, best.verdict, best_own)) {
-                best = LookupResult{verdict, verdict, id, cell.owner};
+                best = LookupResult{verdict, Told(), id, cell.owner};
                 best_own = own;
             }
         }
@@ -620,9 +620,9 @@ LookupResult Registry::lookup(ConnectionId connection, const ContextKey& key,
         // A miss does the work of a refusal.
         best.verdict = impl_->judge_nothing(requester, key, monotonic);
     }
-    best.outward = outward(best.verdict, impl_->mode, requester, best.owner);
+    best.told = outward(best.verdict, impl_->mode, requester, best.owner);
     TenantCounters& counters = impl_->tenant(requester).counters;
-    ++(is_hit(best.outward) ? counters.hits : counters.misses);
+    ++(is_hit(best.told.verdict()) ? counters.hits : counters.misses);
     return best;
 }
 

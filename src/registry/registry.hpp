@@ -120,7 +120,7 @@ struct Work {
 
 struct LookupResult {
     Verdict verdict = Verdict::miss_absent;  // what the gate said
-    Verdict outward = Verdict::miss_absent;  // what the requester is told
+    Told told;                               // what the requester may hear
     CellId cell;                             // of `verdict`; none when nothing was found
     TenantId owner;
 };

@@ -60,7 +60,7 @@ void AuditLog::cross_tenant(uid_t uid, TenantId requester, std::uint64_t lookup,
         return;
     }
     pending_.push_back(CrossTenant{uid, requester, lookup, found.owner, found.cell, span,
-                                   found.verdict, found.outward});
+                                   found.verdict, found.told.verdict()});
 }
 
 void AuditLog::adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
@@ -85,22 +85,22 @@ void AuditLog::flush(Timestamp monotonic) {
         crossings_.renew("cross_tenant");
     }
     // A long prefix is many spans of one owner, and a busy engine asks for it again and again.
-    struct Told {
+    struct Line {
         const CrossTenant* first = nullptr;
         std::uint64_t spans = 0;
         std::uint64_t lookups = 0;
         std::uint64_t last_lookup = 0;
     };
-    std::map<std::tuple<uid_t, TenantId, TenantId, Verdict, Verdict>, Told> told;
+    std::map<std::tuple<uid_t, TenantId, TenantId, Verdict, Verdict>, Line> lines;
     for (const CrossTenant& record : pending_) {
-        Told& line =
-            told[{record.uid, record.requester, record.owner, record.verdict, record.told}];
+        Line& line =
+            lines[{record.uid, record.requester, record.owner, record.verdict, record.told}];
         line.first = line.first == nullptr ? &record : line.first;
         ++line.spans;
         line.lookups += line.last_lookup == record.lookup ? 0 : 1;
         line.last_lookup = record.lookup;
     }
-    for (const auto& [key, line] : told) {
+    for (const auto& [key, line] : lines) {
         const CrossTenant& record = *line.first;
         if (crossings_.take(record.uid)) {
             spdlog::info(

@@ -131,7 +131,7 @@ std::string explain_document(const ExplainQuestion& question, const Registry& re
     const std::vector<Explanation> explained =
         registry.explain(question.requester, registry.has_tenant(question.requester),
                          question.wanted, question.span, question.now);
-    Verdict told = Verdict::miss_absent;
+    Told told;
     if (!explained.empty()) {
         told = outward(explained[0].verdict, registry.mode(), question.requester,
                        explained[0].cell->owner);
@@ -156,7 +156,7 @@ std::string explain_document(const ExplainQuestion& question, const Registry& re
                      {"span", hex(question.span)},
                      {"verdict", explained.empty() ? to_word(Verdict::miss_absent)
                                                    : to_word(explained[0].verdict)},
-                     {"outward", to_word(told)},
+                     {"outward", to_word(told.verdict())},
                      {"cells", std::move(cells)}});
 }
 

@@ -221,11 +221,11 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
     for (const SpanDigest& span : request.spans) {
         wire::LookupItem item;
         const LookupResult found = registry_.lookup(*session.connection, *key, span, now);
-        item.verdict = static_cast<std::uint16_t>(found.outward);
+        item.verdict = static_cast<std::uint16_t>(found.told.verdict());
         if (found.cell && found.owner != session.tenant) {
             audit_.cross_tenant(session.peer.uid, session.tenant, lookup, found, span);
         }
-        if (is_hit(found.outward)) {
+        if (is_hit(found.told.verdict())) {
             const Result<LeaseRef> lease =
                 registry_.grant_read(*session.connection, found.cell, now);
             if (lease) {
@@ -237,7 +237,7 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
                 item.length_bytes = cell.length_bytes;
                 item.digest = cell.digest;
             } else {
-                item.verdict = static_cast<std::uint16_t>(Verdict::miss_absent);
+                item.verdict = static_cast<std::uint16_t>(Told().verdict());
                 item.status = static_cast<std::uint16_t>(lease.error().code());
             }
         }

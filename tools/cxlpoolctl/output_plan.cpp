@@ -35,19 +35,21 @@ std::string with_unit(std::uint64_t count, std::string_view one) {
     return std::to_string(count) + ' ' + std::string(one) + (count == 1 ? "" : "s");
 }
 
-Json regime_json(const RegimePlan& plan, Regime regime) {
-    Json out{{"prefill_tokens", plan.prefill_tokens},
-             {"resident_copies", plan.resident_copies},
-             {"resident_bytes", plan.resident_bytes},
-             {"prefill_tokens_saved", plan.prefill_tokens_saved},
-             {"bytes_saved", plan.bytes_saved},
-             {"reader_cost_ns", or_null(plan.reader_cost_ns)}};
-    if (regime == Regime::coherent) {
-        out["full_pass_ns"] = or_null(plan.full_pass_ns);
-        out["full_pass_shared_ns"] = or_null(plan.full_pass_shared_ns);
-        out["seal_writeback_ns"] = or_null(plan.seal_writeback_ns);
-        out["reader_invalidate_ns"] = or_null(plan.reader_invalidate_ns);
-    }
+Json regime_json(const RegimePlan& plan) {
+    return Json{{"prefill_tokens", plan.prefill_tokens},
+                {"resident_copies", plan.resident_copies},
+                {"resident_bytes", plan.resident_bytes},
+                {"prefill_tokens_saved", plan.prefill_tokens_saved},
+                {"bytes_saved", plan.bytes_saved},
+                {"reader_cost_ns", or_null(plan.reader_cost_ns)}};
+}
+
+Json coherent_json(const CoherentPlan& plan) {
+    Json out = regime_json(plan);
+    out["full_pass_ns"] = or_null(plan.full_pass_ns);
+    out["full_pass_shared_ns"] = or_null(plan.full_pass_shared_ns);
+    out["seal_writeback_ns"] = or_null(plan.seal_writeback_ns);
+    out["reader_invalidate_ns"] = or_null(plan.reader_invalidate_ns);
     return out;
 }
 
@@ -160,9 +162,9 @@ Json plan_json(const FleetPlanView& view) {
                    evidence_json(profile.cross_host_coherence,
                                  std::string(to_word(coherence_or_none(profile))))}}},
                 {"regimes",
-                 {{"private", regime_json(plan.private_copies, Regime::private_copies)},
-                  {"copy_only", regime_json(plan.copy_only, Regime::copy_only)},
-                  {"coherent", regime_json(plan.coherent, Regime::coherent)}}}};
+                 {{"private", regime_json(plan.private_copies)},
+                  {"copy_only", regime_json(plan.copy_only)},
+                  {"coherent", coherent_json(plan.coherent)}}}};
 }
 
 }  // namespace

@@ -41,6 +41,10 @@ const std::vector<GateCase>& corpus() {
     return cases;
 }
 
+Verdict verdict_told(Verdict v, TenancyMode mode, TenantId requester, TenantId owner) {
+    return outward(v, mode, requester, owner).verdict();
+}
+
 // The names of the cases that the gate gets wrong.
 std::vector<std::string> failures(const Gate& gate) {
     std::vector<std::string> failed;
@@ -62,7 +66,7 @@ Gate leak(std::string name, std::function<void(Question&)> change) {
                     change(q);
                     return ask(q);
                 },
-                outward};
+                verdict_told};
 }
 
 Gate telling(std::string name, Outward told) {
@@ -178,11 +182,11 @@ TEST(GateCorpus, TheGateAgrees) {
     for (const GateCase& c : corpus()) {
         const Verdict inner = judge(c.requester, c.view(), c.wanted, c.now);
         EXPECT_EQ(to_word(inner), to_word(c.inner)) << "line " << c.line << ": " << c.name;
-        EXPECT_EQ(to_word(outward(inner, c.mode, c.requester.tenant, c.cell.owner)),
+        EXPECT_EQ(to_word(verdict_told(inner, c.mode, c.requester.tenant, c.cell.owner)),
                   to_word(c.outward))
             << "line " << c.line << ": " << c.name;
     }
-    EXPECT_TRUE(failures(Gate{"the gate itself", ask, outward}).empty());
+    EXPECT_TRUE(failures(Gate{"the gate itself", ask, verdict_told}).empty());
 }
 
 TEST(GateCorpus, CatchesAGateThatLacksACheck) {
@@ -207,7 +211,7 @@ TEST(GateCorpus, CatchesEveryPairOfChecksInTheWrongOrder) {
                     const Verdict verdict = ask(passed);
                     return check_of(verdict) == late ? verdict : ask(q);
                 },
-                outward,
+                verdict_told,
             });
         }
     }
@@ -251,7 +255,7 @@ TEST(GateCorpus, CatchesEveryAxisThatIsIgnored) {
                                             ? mismatch_of(later)
                                             : verdict;
                              },
-                             outward});
+                             verdict_told});
     }
     expect_caught(gates);
 }
@@ -439,24 +443,24 @@ TEST(GateCorpus, CatchesWhatATellingAnswerReveals) {
         telling("reason revealed", [](Verdict v, TenancyMode, TenantId, TenantId) { return v; }),
         telling("reason revealed to whoever may not act",
                 [](Verdict v, TenancyMode mode, TenantId requester, TenantId owner) {
-                    return requester == owner ? v : outward(v, mode, requester, owner);
+                    return requester == owner ? v : verdict_told(v, mode, requester, owner);
                 }),
         telling("quarantine revealed",
                 [](Verdict v, TenancyMode mode, TenantId requester, TenantId owner) {
-                    return v == Verdict::quarantined ? v : outward(v, mode, requester, owner);
+                    return v == Verdict::quarantined ? v : verdict_told(v, mode, requester, owner);
                 }),
         telling("mismatch revealed",
                 [](Verdict v, TenancyMode mode, TenantId requester, TenantId owner) {
-                    return axis_of(v) ? v : outward(v, mode, requester, owner);
+                    return axis_of(v) ? v : verdict_told(v, mode, requester, owner);
                 }),
         telling("a refusal that is not the absent one",
                 [](Verdict v, TenancyMode mode, TenantId requester, TenantId owner) {
-                    const Verdict told = outward(v, mode, requester, owner);
+                    const Verdict told = verdict_told(v, mode, requester, owner);
                     return told == Verdict::miss_absent ? Verdict::scope_denied : told;
                 }),
         telling("unknown mode tells as single does",
                 [](Verdict v, TenancyMode mode, TenantId requester, TenantId owner) {
-                    return mode == TenancyMode::multi ? outward(v, mode, requester, owner) : v;
+                    return mode == TenancyMode::multi ? verdict_told(v, mode, requester, owner) : v;
                 }),
         telling("owner kept in the dark",
                 [hidden](Verdict v, TenancyMode mode, TenantId, TenantId) {
@@ -464,7 +468,7 @@ TEST(GateCorpus, CatchesWhatATellingAnswerReveals) {
                 }),
         telling("single kept in the dark",
                 [](Verdict v, TenancyMode, TenantId requester, TenantId owner) {
-                    return outward(v, TenancyMode::multi, requester, owner);
+                    return verdict_told(v, TenancyMode::multi, requester, owner);
                 }),
         telling("hits kept in the dark",
                 [](Verdict, TenancyMode, TenantId, TenantId) { return Verdict::miss_absent; }),

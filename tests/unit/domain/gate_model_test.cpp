@@ -264,7 +264,7 @@ TEST_F(GateModel, WhatIsToldOfAnothersCellIsAHitOrNothing) {
     for (int i = 0; i < kDraws; ++i) {
         const Question q = draw_.question();
         const Verdict verdict = q.answer();
-        const Verdict told = outward(verdict, q.mode, q.requester.tenant, q.cell.owner);
+        const Verdict told = outward(verdict, q.mode, q.requester.tenant, q.cell.owner).verdict();
         ASSERT_TRUE(told == verdict || told == Verdict::miss_absent) << "draw " << i;
         ASSERT_EQ(is_hit(told), is_hit(verdict)) << "draw " << i;
         if (q.mode == TenancyMode::multi && q.requester.tenant != q.cell.owner) {

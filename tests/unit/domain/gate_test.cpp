@@ -209,15 +209,15 @@ TEST(Outward, MultiHidesWhatIsNotOwned) {
         const auto verdict = static_cast<Verdict>(number);
         SCOPED_TRACE(number);
         const bool hit = number == 1 || number == 2;
-        EXPECT_EQ(outward(verdict, TenancyMode::multi, kOther, kOwner),
+        EXPECT_EQ(outward(verdict, TenancyMode::multi, kOther, kOwner).verdict(),
                   hit ? verdict : Verdict::miss_absent);
-        EXPECT_EQ(outward(verdict, static_cast<TenancyMode>(200), kOther, kOwner),
+        EXPECT_EQ(outward(verdict, static_cast<TenancyMode>(200), kOther, kOwner).verdict(),
                   hit ? verdict : Verdict::miss_absent);
-        EXPECT_EQ(outward(verdict, TenancyMode::multi, TenantId{}, TenantId{}),
+        EXPECT_EQ(outward(verdict, TenancyMode::multi, TenantId{}, TenantId{}).verdict(),
                   hit ? verdict : Verdict::miss_absent);
-        EXPECT_EQ(outward(verdict, TenancyMode::single, kOther, kOwner), verdict);
-        EXPECT_EQ(outward(verdict, TenancyMode::single, kOwner, kOwner), verdict);
-        EXPECT_EQ(outward(verdict, TenancyMode::multi, kOwner, kOwner),
+        EXPECT_EQ(outward(verdict, TenancyMode::single, kOther, kOwner).verdict(), verdict);
+        EXPECT_EQ(outward(verdict, TenancyMode::single, kOwner, kOwner).verdict(), verdict);
+        EXPECT_EQ(outward(verdict, TenancyMode::multi, kOwner, kOwner).verdict(),
                   verdict == Verdict::not_permitted ? Verdict::miss_absent : verdict);
     }
 }

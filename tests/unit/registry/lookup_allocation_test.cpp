@@ -32,7 +32,7 @@ TEST(LookupAllocation, NoneForAHitARefusalAndAMiss) {
         const std::size_t before = test::allocations();
         const LookupResult found = registry.lookup(who, key_of(1), span_of(span), at_ms(3));
         EXPECT_EQ(test::allocations(), before) << to_word(found.verdict);
-        EXPECT_EQ(found.outward, told);
+        EXPECT_EQ(found.told.verdict(), told);
         return found.verdict;
     };
     EXPECT_EQ(ask(writer, 1, Verdict::hit_in_place), Verdict::hit_in_place);

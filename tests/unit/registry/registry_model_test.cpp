@@ -129,7 +129,7 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
                     }
                     expected |= owner == tenant || (at->second.fleet && at->second.trusted);
                 }
-                ASSERT_EQ(is_hit(found.outward), expected) << to_word(found.verdict);
+                ASSERT_EQ(is_hit(found.told.verdict()), expected) << to_word(found.verdict);
                 if (expected) {
                     const auto lease = registry.grant_read(connection, found.cell, at_ms(1));
                     if (lease) {

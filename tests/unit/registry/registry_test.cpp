@@ -87,7 +87,7 @@ class RegistryTest : public ::testing::Test {
     }
     LeaseRef lease(ConnectionId connection, unsigned span) {
         const LookupResult found = look(connection, span);
-        EXPECT_TRUE(is_hit(found.outward)) << to_word(found.verdict);
+        EXPECT_TRUE(is_hit(found.told.verdict())) << to_word(found.verdict);
         const auto ref = registry_.grant_read(connection, found.cell, now_);
         EXPECT_TRUE(ref);
         return ref ? *ref : LeaseRef{};
@@ -108,22 +108,22 @@ class SingleModeTest : public RegistryTest {
 };
 
 TEST_F(RegistryTest, TheStoryOfOneCellAndTwoTenants) {
-    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
     sealed(alpha_, 1);
     EXPECT_EQ(look(beta_, 1).verdict, Verdict::scope_denied);
-    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
     share(alpha_, 1);
     EXPECT_EQ(look(beta_, 1).verdict, Verdict::untrusted);
-    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
     ASSERT_TRUE(adjudicate(1, Judgement::trust));
-    EXPECT_EQ(look(beta_, 1).outward, Verdict::hit_in_place);
+    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::hit_in_place);
     EXPECT_EQ(look(beta_, 1, 9).verdict, Verdict::model_mismatch);
-    EXPECT_EQ(look(beta_, 1, 9).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(beta_, 1, 9).told.verdict(), Verdict::miss_absent);
     const LeaseRef held = lease(beta_, 1);
     ASSERT_TRUE(adjudicate(1, Judgement::poison));
     EXPECT_EQ(look(beta_, 1).verdict, Verdict::quarantined);
-    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
-    EXPECT_EQ(look(alpha_, 1).outward, Verdict::quarantined) << "the owner is told";
+    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 1).told.verdict(), Verdict::quarantined) << "the owner is told";
     const auto ended = registry_.take_ended();
     ASSERT_EQ(ended.size(), 1U);
     EXPECT_TRUE(ended[0].revoked);
@@ -134,8 +134,8 @@ TEST_F(RegistryTest, TheStoryOfOneCellAndTwoTenants) {
 TEST_F(RegistryTest, NothingIsVisibleToOthersBeforeItIsSealed) {
     begin(alpha_, 1);
     EXPECT_EQ(look(beta_, 1).verdict, Verdict::not_sealed);
-    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
-    EXPECT_EQ(look(alpha_, 1).outward, Verdict::not_sealed);
+    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 1).told.verdict(), Verdict::not_sealed);
 }
 
 TEST_F(RegistryTest, TrustNeedsBytesThatTheOwnerCannotWriteAnyMore) {
@@ -205,7 +205,7 @@ TEST_F(RegistryTest, ShareRefusesWhatMakesNoSense) {
     EXPECT_EQ(registry_.start_share(alpha_, key_of(1), span_of(2), Scope::fleet, {}).error().code(),
               Errc::wrong_state);
     registry_.abandon(**work);
-    EXPECT_EQ(look(alpha_, 2).outward, Verdict::hit_in_place);
+    EXPECT_EQ(look(alpha_, 2).told.verdict(), Verdict::hit_in_place);
 }
 
 TEST_F(RegistryTest, AClosedConnectionRollsBackWhatItWasFilling) {
@@ -213,8 +213,8 @@ TEST_F(RegistryTest, AClosedConnectionRollsBackWhatItWasFilling) {
     sealed(alpha_, 2);
     registry_.close_connection(alpha_);
     alpha_ = registry_.open_connection(kAlpha, 1001, "again");
-    EXPECT_EQ(look(alpha_, 1).outward, Verdict::miss_absent);
-    EXPECT_EQ(look(alpha_, 2).outward, Verdict::hit_in_place) << "sealed cells stay";
+    EXPECT_EQ(look(alpha_, 1).told.verdict(), Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 2).told.verdict(), Verdict::hit_in_place) << "sealed cells stay";
     EXPECT_EQ(registry_.take_freed().size(), 1U);
     EXPECT_EQ(registry_.counters(kAlpha).cells, 1U);
 }
@@ -229,7 +229,7 @@ TEST_F(RegistryTest, AConnectionThatClosesWhileItsCellIsSealedLeavesNothing) {
               Errc::cancelled);
     EXPECT_EQ(registry_.take_freed().size(), 1U);
     alpha_ = registry_.open_connection(kAlpha, 1001, "again");
-    EXPECT_EQ(look(alpha_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 1).told.verdict(), Verdict::miss_absent);
 }
 
 TEST_F(RegistryTest, PoisonDuringAShareCancelsItAndFreesTheCopy) {
@@ -243,8 +243,8 @@ TEST_F(RegistryTest, PoisonDuringAShareCancelsItAndFreesTheCopy) {
     const auto freed = registry_.take_freed();
     ASSERT_EQ(freed.size(), 1U);
     EXPECT_EQ(freed[0].placement, copy.placement);
-    EXPECT_EQ(look(beta_, 1).outward, Verdict::miss_absent);
-    EXPECT_EQ(look(alpha_, 1).outward, Verdict::quarantined);
+    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 1).told.verdict(), Verdict::quarantined);
 }
 
 TEST_F(RegistryTest, PoisonIsFinal) {
@@ -361,7 +361,7 @@ TEST_F(RegistryTest, AdjudicateRefusesWhatItCannotName) {
         registry_.adjudicate(kAlpha, span_of(2), b.cell, {}, Judgement::poison, 7, at_ms(3));
     ASSERT_TRUE(named);
     EXPECT_EQ(*named, b.cell);
-    EXPECT_EQ(look(alpha_, 2, 1).outward, Verdict::hit_in_place);
+    EXPECT_EQ(look(alpha_, 2, 1).told.verdict(), Verdict::hit_in_place);
 }
 
 TEST_F(RegistryTest, AJudgementIsOfTheBytesThatWereJudged) {
@@ -486,7 +486,8 @@ TEST_F(RegistryTest, LeasesEndWhenTheyAreNotRenewed) {
     EXPECT_EQ(registry_.renew(alpha_, forgotten, at_ms(2000)).error().code(), Errc::stale_lease);
     EXPECT_TRUE(registry_.renew(alpha_, kept, at_ms(2000)));
     EXPECT_EQ(registry_.start_seal(alpha_, filling.lease).error().code(), Errc::revoked);
-    EXPECT_EQ(look(alpha_, 2).outward, Verdict::miss_absent) << "the filling cell is rolled back";
+    EXPECT_EQ(look(alpha_, 2).told.verdict(), Verdict::miss_absent)
+        << "the filling cell is rolled back";
 }
 
 TEST_F(RegistryTest, AFillingLeaseDoesNotExpireWhileItsCellIsBeingSealed) {
@@ -495,13 +496,13 @@ TEST_F(RegistryTest, AFillingLeaseDoesNotExpireWhileItsCellIsBeingSealed) {
     ASSERT_TRUE(work);
     registry_.expire(at_ms(9000));
     EXPECT_TRUE(registry_.finish_seal(*work, content_of(1), {}, at_ms(2)));
-    EXPECT_EQ(look(alpha_, 1).outward, Verdict::hit_in_place);
+    EXPECT_EQ(look(alpha_, 1).told.verdict(), Verdict::hit_in_place);
 }
 
 TEST_F(RegistryTest, ReleaseOfAFillingLeaseRollsTheCellBack) {
     const BeginGrant grant = begin(alpha_, 1);
     ASSERT_TRUE(registry_.release(alpha_, grant.lease));
-    EXPECT_EQ(look(alpha_, 1).outward, Verdict::miss_absent);
+    EXPECT_EQ(look(alpha_, 1).told.verdict(), Verdict::miss_absent);
     EXPECT_EQ(registry_.take_freed().size(), 1U);
     EXPECT_TRUE(registry_.take_ended().empty()) << "the holder asked for it";
 }
@@ -526,7 +527,7 @@ TEST_F(RegistryTest, CooperativeBytesStayWhereTheyAre) {
     ASSERT_TRUE(work);
     EXPECT_FALSE(work->has_value());
     ASSERT_TRUE(adjudicate(1, Judgement::trust));
-    EXPECT_EQ(look(beta_, 1).outward, Verdict::hit_in_place);
+    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::hit_in_place);
 }
 
 TEST_F(RegistryTest, ExplainPutsTheBestAnswerFirstAndCountsNothing) {
@@ -570,8 +571,9 @@ TEST_F(SingleModeTest, ASealedCellIsForTheFleetAtOnceAndItsBytesMoveFirst) {
     ASSERT_TRUE(work);
     EXPECT_TRUE(work->move);
     ASSERT_TRUE(registry_.finish_seal(*work, content_of(1), copy_for(*work), at_ms(2)));
-    EXPECT_EQ(look(beta_, 1).outward, Verdict::hit_in_place);
-    EXPECT_EQ(look(beta_, 1, 2).outward, Verdict::model_mismatch) << "single tells the reason";
+    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::hit_in_place);
+    EXPECT_EQ(look(beta_, 1, 2).told.verdict(), Verdict::model_mismatch)
+        << "single tells the reason";
     EXPECT_TRUE(registry_.location_of(grant.cell)->offered);
 }
 
