@@ -6,6 +6,8 @@
 #include <sys/mman.h>
 
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "base/json_reader.hpp"
 #include "daemon_process.hpp"
@@ -211,6 +213,51 @@ TEST_F(Requests, ARefusedCellAndAnAbsentOneAreTheSameBytes) {
         EXPECT_EQ(share.error().message(), nothing.error().message());
         EXPECT_TRUE(b.begin(span)) << "whether another tenant has it is nobody's business";
     }
+}
+
+// Case C10: a salt that a caller names would aim at another tenant's cells. There is no place for
+// one in a request (that a longer request is malformed, wire/messages_test.cpp says of each), and
+// no value of an axis is one.
+TEST_F(Requests, NoRequestNamesTheSaltOfAnother) {
+    std::ifstream file(CXLPOOL_GOLDEN_DIR "/identity/c10-salt-oracle.json");
+    const std::string text{std::istreambuf_iterator<char>(file), {}};
+    const Result<json::Value> value = json::parse("c10-salt-oracle.json", text);
+    ASSERT_TRUE(value) << value.error().message();
+    start();
+    Engine a = Engine::of(daemon_, 1);
+    Engine b = Engine::of(daemon_, 2);
+    std::vector<std::string> done;
+    for (const json::Value& step : value->find("steps")->items) {
+        Engine& engine = step.find("tenant")->string == "a" ? a : b;
+        const std::string& op = step.find("op")->string;
+        done.push_back(step.find("tenant")->string + ": " + op);
+        if (op == "store") {
+            engine.sealed(1);
+        } else if (op == "lookup same tokens" && &engine == &a) {
+            EXPECT_EQ(engine.verdict(1), Verdict::hit_in_place);
+        } else if (op == "lookup same tokens") {
+            EXPECT_EQ(engine.look(1), engine.look(200)) << "as tokens never seen";
+        } else if (op == "lookup with request field salt=a") {
+            std::vector<AxisField> axes = testing::complete_axes("m");
+            axes.push_back({static_cast<std::uint8_t>(kAxisCount), "a"});
+            EXPECT_FALSE(engine.connection.call(ContextRegisterRequest{axes}));
+            // In a place that is meant for something else it is part of the identity.
+            for (const Axis axis : {Axis::model, Axis::policy, Axis::admitter}) {
+                axes = testing::complete_axes("m");
+                axes[static_cast<std::size_t>(axis)].value = "salt=a";
+                const auto salted =
+                    engine.connection.ask<ContextRegisterReply>(ContextRegisterRequest{axes});
+                ASSERT_TRUE(salted) << salted.error().message();
+                const auto reply = engine.connection.ask<LookupReply>(
+                    LookupRequest{salted->context, {span_of(1)}});
+                ASSERT_TRUE(reply) << reply.error().message();
+                EXPECT_EQ(reply->items[0], engine.look(200));
+            }
+        } else {
+            ADD_FAILURE() << "a step that this test does not know: " << op;
+        }
+    }
+    EXPECT_EQ(done.size(), 4U) << "every step of the case";
 }
 
 TEST_F(Requests, TheOwnerCannotChangeWhatOthersAttend) {
