@@ -8,8 +8,10 @@
 #include <unordered_map>
 
 #include "base/check.hpp"
+#include "domain/span.hpp"
 #include "registry/lease_table.hpp"
 #include "registry/location_table.hpp"
+#include "registry/residency.hpp"
 
 namespace cxlpool {
 namespace {
@@ -37,14 +39,19 @@ struct LeaseHolder {
 
 struct CellEntry {
     Cell cell;
+    SpanDigest indexed_as;  // the span in its owner's keyspace
     std::vector<LeaseHolder> holders;
+    EvictionRank rank;
+    bool enlisted = false;  // may be evicted, as it stands
+    Residency::Node node;   // its place in the order of eviction, while it is not enlisted
 };
 
 struct Tenant {
-    std::string name;
+    TenantSettings settings;
     TenantCounters counters;
-    std::uint64_t epoch = 1;
 };
+
+constexpr const char* kNoWeight = "a weight is at least 1";
 
 }  // namespace
 
@@ -61,21 +68,27 @@ std::string_view to_word(Judgement judgement) noexcept {
 }
 
 struct Registry::Impl {
-    Impl(TenancyMode m, const RegistryLimits& l)
-        : mode(m), limits(l), leases(l.leases_per_connection) {}
+    Impl(TenancyMode m, const RegistryLimits& l, EvictionPolicy policy)
+        : mode(m),
+          limits(l),
+          leases(l.leases_per_connection),
+          residency(policy),
+          locations(residency) {}
 
     TenancyMode mode;
     RegistryLimits limits;
     ContextInterner* interner = nullptr;
     LeaseTable leases;
+    Residency residency;
     LocationTable locations;
-    std::vector<Isolation> pools;
+    std::vector<RegistryPool> pools;
     std::map<TenantId, Tenant> tenants;
     std::uint64_t last_cell = 0;
     std::uint64_t last_ticket = 0;
     std::unordered_map<std::uint64_t, CellEntry> cells;
     std::unordered_map<SpanDigest, std::vector<CellId>, SpanHash> by_span;
     std::unordered_map<uid_t, std::uint64_t> filling_bytes;
+    std::map<std::pair<TenantId, TenantId>, EvictionFlow> flows;  // by causer and victim
     std::vector<EndedLease> ended;
     // Running work: ticket -> location key that it pins.
     std::unordered_map<std::uint64_t, std::uint64_t> pinned;
@@ -93,17 +106,23 @@ struct Registry::Impl {
         CXLPOOL_CHECK(state != nullptr);
         return *state;
     }
+    Result<void> check_tenant(TenantId tenant) const;
     Tenant& tenant(TenantId id) {
         const auto at = tenants.find(id);
         CXLPOOL_CHECK(at != tenants.end());
         return at->second;
     }
-    const std::vector<CellId>* of_span(const SpanDigest& span) const {
-        const auto at = by_span.find(span);
+    // A span as this tenant means it.
+    SpanDigest indexed(TenantId who, const SpanDigest& span) const {
+        const std::uint64_t salt = tenants.at(who).settings.salt;
+        return salt == 0 ? span : in_keyspace(span, salt);
+    }
+    const std::vector<CellId>* of_span(TenantId who, const SpanDigest& span) const {
+        const auto at = by_span.find(indexed(who, span));
         return at == by_span.end() ? nullptr : &at->second;
     }
     CellEntry* own_cell(TenantId owner, const ContextKey& key, const SpanDigest& span) {
-        if (const std::vector<CellId>* ids = of_span(span)) {
+        if (const std::vector<CellId>* ids = of_span(owner, span)) {
             for (const CellId id : *ids) {
                 CellEntry* found = entry(id);
                 if (found->cell.owner == owner && found->cell.key == key) {
@@ -123,6 +142,37 @@ struct Registry::Impl {
         }
     }
 
+    EvictionCandidate candidate(const CellEntry& e) const {
+        return EvictionCandidate{e.rank, e.cell.id, charge_of(*locations.find(e.cell.location))};
+    }
+    std::size_t pool_of(const CellEntry& e) const { return locations.find(e.cell.location)->pool; }
+    void delist(CellEntry& e) {
+        if (e.enlisted) {
+            e.node = residency.delist(pool_of(e), e.cell.owner, candidate(e));
+            e.enlisted = false;
+        }
+    }
+    // After whatever may have changed whether the cell can go.
+    void reconsider(CellEntry& e) {
+        const bool may_go =
+            e.cell.lifecycle == Lifecycle::sealed && e.holders.empty() && e.cell.work == 0;
+        if (!may_go) {
+            delist(e);
+        } else if (!e.enlisted) {
+            residency.enlist(pool_of(e), e.cell.owner, candidate(e), std::move(e.node));
+            e.enlisted = true;
+        }
+    }
+    void touch(CellEntry& e) {
+        const bool was = e.enlisted;
+        delist(e);
+        e.rank = residency.touch(pool_of(e), e.cell.owner, e.cell.recompute_ns,
+                                 charge_of(*locations.find(e.cell.location)));
+        if (was) {
+            reconsider(e);
+        }
+    }
+
     // Ends one lease and drops what it referred to; `announce` puts it on the list of ends that
     // the holder did not ask for.
     void end_lease(ConnectionId id, std::uint32_t index, bool revoked, bool announce) {
@@ -137,6 +187,7 @@ struct Registry::Impl {
             leases.at(last.connection, last.index).holder_slot = was.holder_slot;
             e->holders.pop_back();
             e->cell.live_leases = static_cast<std::uint32_t>(e->holders.size());
+            reconsider(*e);
         }
         locations.unpin(was.location);
         if (announce) {
@@ -148,6 +199,7 @@ struct Registry::Impl {
         Result<LeaseRef> ref = leases.grant(id, e.cell.id, e.cell.location, filling,
                                             Timestamp{monotonic.ns + limits.lease_ttl_ns});
         if (ref) {
+            delist(e);
             locations.pin(e.cell.location);
             leases.at(id, ref->index).holder_slot = static_cast<std::uint32_t>(e.holders.size());
             e.holders.push_back(LeaseHolder{id, ref->index});
@@ -167,10 +219,11 @@ struct Registry::Impl {
         for (const LeaseHolder& holder : holders) {
             end_lease(holder.connection, holder.index, true, announce);
         }
+        delist(*e);
         Tenant& owner = tenant(e->cell.owner);
         --owner.counters.cells;
         owner.counters.bytes -= e->cell.length_bytes;
-        const auto at = by_span.find(e->cell.span);
+        const auto at = by_span.find(e->indexed_as);
         std::erase(at->second, id);
         if (at->second.empty()) {
             by_span.erase(at);
@@ -193,7 +246,7 @@ struct Registry::Impl {
         view.scope = cell.scope;
         view.allow_list = cell.allow_list;
         view.adjudicated_epoch = cell.adjudicated_epoch;
-        view.owner_epoch = tenants.at(cell.owner).epoch;
+        view.owner_epoch = tenants.at(cell.owner).settings.epoch;
         view.length_bytes = cell.length_bytes;
         view.digest_present = cell.digest.present();
         // Bytes that their owner can still write do not exist for anybody else.
@@ -229,6 +282,7 @@ struct Registry::Impl {
     Work start_work(CellEntry& e, bool move) {
         const std::uint64_t ticket = ++last_ticket;
         e.cell.work = ticket;
+        delist(e);
         locations.pin(e.cell.location);
         pinned.emplace(ticket, e.cell.location);
         return Work{ticket, e.cell.id,   *locations.find(e.cell.location), e.cell.length_bytes,
@@ -245,6 +299,7 @@ struct Registry::Impl {
         const bool valid = e != nullptr && e->cell.work == work.ticket;
         if (valid) {
             e->cell.work = 0;
+            reconsider(*e);
         }
         locations.unpin(location);
         return valid ? e : nullptr;
@@ -261,8 +316,11 @@ struct Registry::Impl {
     void move_to(CellEntry& e, const Location& moved) {
         Location offered = moved;
         offered.offered = true;
-        const std::uint64_t old = std::exchange(e.cell.location, locations.add(offered));
+        delist(e);
+        const std::uint64_t old =
+            std::exchange(e.cell.location, locations.add(offered, e.cell.owner));
         locations.unpin(old);
+        reconsider(e);
     }
 
     void set_scope(CellEntry& e, Scope scope, std::vector<TenantId> allow_list) {
@@ -277,6 +335,7 @@ struct Registry::Impl {
         e.cell.taint = Taint::poisoned;
         e.cell.lifecycle = *transition(e.cell.lifecycle, LifecycleEvent::quarantine);
         e.cell.work = 0;
+        delist(e);
         const std::vector<LeaseHolder> holders = e.holders;
         for (const LeaseHolder& holder : holders) {
             end_lease(holder.connection, holder.index, true, true);
@@ -296,8 +355,8 @@ struct Registry::Impl {
     }
 };
 
-Registry::Registry(TenancyMode mode, const RegistryLimits& limits)
-    : impl_(std::make_unique<Impl>(mode, limits)) {}
+Registry::Registry(TenancyMode mode, const RegistryLimits& limits, EvictionPolicy policy)
+    : impl_(std::make_unique<Impl>(mode, limits, policy)) {}
 Registry::~Registry() = default;
 
 void Registry::set_interner(ContextInterner* interner) noexcept {
@@ -305,20 +364,84 @@ void Registry::set_interner(ContextInterner* interner) noexcept {
 }
 
 Result<void> Registry::add_tenant(TenantId tenant, std::string name) {
+    TenantSettings settings;
+    settings.name = std::move(name);
+    return add_tenant(tenant, std::move(settings));
+}
+
+Result<void> Registry::add_tenant(TenantId tenant, TenantSettings settings) {
     if (!tenant) {
         return Error{Errc::invalid_argument, "tenant 0 is nobody"};
     }
-    Tenant fresh;
-    fresh.name = std::move(name);
-    if (!impl_->tenants.emplace(tenant, std::move(fresh)).second) {
+    if (has_tenant(tenant)) {
         return Error{Errc::already_exists, "tenant " + std::to_string(tenant.value) + " twice"};
+    }
+    if (settings.weight == 0) {
+        return Error{Errc::invalid_argument, kNoWeight};
+    }
+    impl_->residency.set_weight(tenant, settings.weight);
+    impl_->tenants.emplace(tenant, Tenant{std::move(settings), {}});
+    return {};
+}
+
+std::size_t Registry::add_pool(const RegistryPool& pool) {
+    impl_->pools.push_back(pool);
+    return impl_->residency.add_pool(pool.capacity_bytes);
+}
+
+Result<void> Registry::Impl::check_tenant(TenantId tenant) const {
+    if (!tenants.contains(tenant)) {
+        return Error{Errc::not_found, "no tenant " + std::to_string(tenant.value)};
     }
     return {};
 }
 
-std::size_t Registry::add_pool(Isolation isolation) {
-    impl_->pools.push_back(isolation);
-    return impl_->pools.size() - 1;
+Result<void> Registry::set_name(TenantId tenant, std::string name) {
+    CXLPOOL_TRY(impl_->check_tenant(tenant));
+    impl_->tenant(tenant).settings.name = std::move(name);
+    return {};
+}
+
+Result<void> Registry::set_weight(TenantId tenant, std::uint32_t weight) {
+    CXLPOOL_TRY(impl_->check_tenant(tenant));
+    if (weight == 0) {
+        return Error{Errc::invalid_argument, kNoWeight};
+    }
+    impl_->tenant(tenant).settings.weight = weight;
+    impl_->residency.set_weight(tenant, weight);
+    return {};
+}
+
+Result<void> Registry::check_salt(TenantId tenant, std::uint64_t salt) const {
+    CXLPOOL_TRY(impl_->check_tenant(tenant));
+    const TenantSettings& settings = impl_->tenants.at(tenant).settings;
+    if (settings.had_cells && salt != settings.salt) {
+        return Error{Errc::wrong_state,
+                     "tenant " + std::to_string(tenant.value) +
+                         " has had cells: under another salt it would not find them; a salt is set "
+                         "before the first one"};
+    }
+    return {};
+}
+
+Result<void> Registry::set_salt(TenantId tenant, std::uint64_t salt) {
+    CXLPOOL_TRY(check_salt(tenant, salt));
+    impl_->tenant(tenant).settings.salt = salt;
+    return {};
+}
+
+Result<void> Registry::check_reservation(TenantId tenant, std::size_t pool,
+                                         std::uint64_t bytes) const {
+    CXLPOOL_TRY(impl_->check_tenant(tenant));
+    if (pool >= impl_->pools.size()) {
+        return Error{Errc::invalid_argument, "there is no pool " + std::to_string(pool)};
+    }
+    return impl_->residency.check_reservation(pool, tenant, bytes);
+}
+
+Result<void> Registry::set_reservation(TenantId tenant, std::size_t pool, std::uint64_t bytes) {
+    CXLPOOL_TRY(check_reservation(tenant, pool, bytes));
+    return impl_->residency.set_reservation(pool, tenant, bytes);
 }
 
 ConnectionId Registry::open_connection(TenantId tenant, uid_t uid, std::string engine) {
@@ -360,7 +483,7 @@ Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& ke
     }
     std::uint32_t of_tenant = 0;
     std::uint32_t replaced = 0;  // does not count beside the cell that takes its place
-    if (const std::vector<CellId>* ids = impl.of_span(span)) {
+    if (const std::vector<CellId>* ids = impl.of_span(who.tenant, span)) {
         for (const CellId id : *ids) {
             const Cell& cell = impl.entry(id)->cell;
             if (cell.owner != who.tenant) {
@@ -403,27 +526,32 @@ Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& ke
 
 Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& key,
                                    const SpanDigest& span, const Location& location,
-                                   Timestamp monotonic, Timestamp wall) {
+                                   Timestamp monotonic, Timestamp wall,
+                                   std::uint64_t recompute_ns) {
     CXLPOOL_TRY(check_begin(connection, key, span, location.placement.length_bytes, 0));
     CXLPOOL_CHECK(location.pool < impl_->pools.size());
     const CellId replaced = drop_quarantined(connection, key, span).value_or(CellId{});
     const ConnectionState& who = impl_->connection(connection);
     const CellId id{++impl_->last_cell};
     Location kept = location;
-    kept.offered = impl_->pools[location.pool] == Isolation::cooperative;
+    kept.offered = impl_->pools[location.pool].isolation == Isolation::cooperative;
     CellEntry& e = impl_->cells[id.value];
     e.cell.id = id;
     e.cell.owner = who.tenant;
     e.cell.key = key;
     e.cell.span = span;
     e.cell.length_bytes = location.placement.length_bytes;
+    e.cell.recompute_ns = recompute_ns;
     e.cell.attribution = Attribution{who.tenant, who.uid, who.engine, wall, {}};
-    e.cell.location = impl_->locations.add(kept);
-    impl_->by_span[span].push_back(id);
+    e.cell.location = impl_->locations.add(kept, who.tenant);
+    e.indexed_as = impl_->indexed(who.tenant, span);
+    impl_->by_span[e.indexed_as].push_back(id);
+    impl_->touch(e);
     impl_->filling_bytes[who.uid] += e.cell.length_bytes;
     Tenant& tenant = impl_->tenant(who.tenant);
     ++tenant.counters.cells;
     tenant.counters.bytes += e.cell.length_bytes;
+    tenant.settings.had_cells = true;
     if (impl_->interner != nullptr) {
         impl_->interner->retain(key, who.tenant);
     }
@@ -475,6 +603,9 @@ Result<void> Registry::finish_seal(const Work& work, const ContentDigest& digest
     e->cell.lifecycle = *transition(e->cell.lifecycle, LifecycleEvent::seal);
     e->cell.digest = digest;
     e->cell.attribution.sealed_at = wall;
+    TenantCounters& counters = impl_->tenant(e->cell.owner).counters;
+    ++counters.cells_materialised;
+    counters.bytes_materialised += e->cell.length_bytes;
     if (moved) {
         impl_->move_to(*e, *moved);
     }
@@ -482,7 +613,7 @@ Result<void> Registry::finish_seal(const Work& work, const ContentDigest& digest
         e->cell.scope = Scope::fleet;
         e->cell.taint = Taint::trusted;
         e->cell.admission = Admission::allow;
-        e->cell.adjudicated_epoch = impl_->tenant(e->cell.owner).epoch;
+        e->cell.adjudicated_epoch = impl_->tenant(e->cell.owner).settings.epoch;
     }
     CXLPOOL_CHECK(e->holders.size() == 1);
     impl_->end_lease(e->holders[0].connection, e->holders[0].index, false, true);
@@ -538,7 +669,8 @@ Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, Cell
                                     const std::optional<ContentDigest>& expected,
                                     Judgement judgement, uid_t uid, Timestamp wall) {
     std::vector<CellId> matching;
-    if (const std::vector<CellId>* ids = impl_->of_span(span)) {
+    if (const std::vector<CellId>* ids =
+            has_tenant(owner) ? impl_->of_span(owner, span) : nullptr) {
         for (const CellId id : *ids) {
             if (impl_->entry(id)->cell.owner == owner && (!cell || cell == id)) {
                 matching.push_back(id);
@@ -576,14 +708,14 @@ Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, Cell
                          "owner has shared it with scope fleet"};
         }
         e.cell.taint = Taint::trusted;
-        e.cell.adjudicated_epoch = impl_->tenant(owner).epoch;
+        e.cell.adjudicated_epoch = impl_->tenant(owner).settings.epoch;
     } else if (judgement == Judgement::taint) {
         e.cell.taint = Taint::tainted;
         impl_->revoke_denied(e);
     } else {
         impl_->quarantine(e);
     }
-    e.cell.adjudication = Adjudication{judgement, uid, wall, impl_->tenant(owner).epoch};
+    e.cell.adjudication = Adjudication{judgement, uid, wall, impl_->tenant(owner).settings.epoch};
     return e.cell.id;
 }
 
@@ -591,7 +723,7 @@ Result<void> Registry::raise_epoch(TenantId tenant) {
     if (!has_tenant(tenant)) {
         return Error{Errc::not_found, "no tenant " + std::to_string(tenant.value)};
     }
-    ++impl_->tenant(tenant).epoch;
+    ++impl_->tenant(tenant).settings.epoch;
     for (auto& [id, e] : impl_->cells) {
         if (e.cell.owner == tenant) {
             impl_->revoke_denied(e);
@@ -605,7 +737,7 @@ LookupResult Registry::lookup(ConnectionId connection, const ContextKey& key,
     const TenantId requester = impl_->connection(connection).tenant;
     LookupResult best;
     bool best_own = false;
-    if (const std::vector<CellId>* ids = impl_->of_span(span)) {
+    if (const std::vector<CellId>* ids = impl_->of_span(requester, span)) {
         for (const CellId id : *ids) {
             const Cell& cell = impl_->entry(id)->cell;
             const Verdict verdict = impl_->judge_cell(cell, requester, true, key, monotonic);
@@ -621,9 +753,34 @@ LookupResult Registry::lookup(ConnectionId connection, const ContextKey& key,
         best.verdict = impl_->judge_nothing(requester, key, monotonic);
     }
     best.told = outward(best.verdict, impl_->mode, requester, best.owner);
+    const bool hit = is_hit(best.told.verdict());
     TenantCounters& counters = impl_->tenant(requester).counters;
-    ++(is_hit(best.told.verdict()) ? counters.hits : counters.misses);
+    ++(hit ? counters.hits : counters.misses);
+    if (hit) {
+        impl_->touch(*impl_->entry(best.cell));
+    }
     return best;
+}
+
+Result<Evicted> Registry::evict_for(TenantId causer, std::size_t pool, std::uint64_t needed_bytes) {
+    CXLPOOL_TRY(impl_->check_tenant(causer));
+    const std::optional<Residency::Victim> victim =
+        impl_->residency.victim(pool, causer, needed_bytes);
+    if (!victim) {
+        // Without a word on what others hold.
+        return Error{Errc::capacity, "no room, and no cell that may go for this one"};
+    }
+    const Evicted out{victim->candidate.cell, victim->tenant, victim->candidate.bytes};
+    ++impl_->tenant(causer).counters.evictions_caused;
+    ++impl_->tenant(out.victim).counters.evictions_suffered;
+    EvictionFlow& flow = impl_->flows[{causer, out.victim}];
+    flow.causer = causer;
+    flow.victim = out.victim;
+    ++flow.cells;
+    flow.bytes += out.bytes;
+    impl_->residency.note_evicted(pool, *victim);
+    impl_->remove_cell(out.cell, false);
+    return out;
 }
 
 Result<LeaseRef> Registry::grant_read(ConnectionId connection, CellId cell, Timestamp monotonic) {
@@ -677,7 +834,11 @@ std::vector<Explanation> Registry::explain(TenantId requester, bool permitted,
                                            const ContextKey& key, const SpanDigest& span,
                                            Timestamp monotonic) const {
     std::vector<Explanation> out;
-    if (const std::vector<CellId>* ids = impl_->of_span(span)) {
+    // A stranger has the keyspace of who has no salt.
+    const auto asked = has_tenant(requester) ? impl_->indexed(requester, span) : span;
+    const auto at = impl_->by_span.find(asked);
+    if (at != impl_->by_span.end()) {
+        const std::vector<CellId>* const ids = &at->second;
         for (const CellId id : *ids) {
             const Cell& cell = impl_->entry(id)->cell;
             out.push_back(
@@ -717,7 +878,7 @@ bool Registry::has_tenant(TenantId tenant) const noexcept {
 
 std::string_view Registry::tenant_name(TenantId tenant) const noexcept {
     const auto at = impl_->tenants.find(tenant);
-    return at == impl_->tenants.end() ? std::string_view() : at->second.name;
+    return at == impl_->tenants.end() ? std::string_view() : at->second.settings.name;
 }
 
 std::vector<TenantId> Registry::tenants() const {
@@ -733,9 +894,39 @@ TenantCounters Registry::counters(TenantId tenant) const noexcept {
     return at == impl_->tenants.end() ? TenantCounters{} : at->second.counters;
 }
 
+std::vector<EvictionFlow> Registry::eviction_flows() const {
+    std::vector<EvictionFlow> out;
+    for (const auto& [who, flow] : impl_->flows) {
+        out.push_back(flow);
+    }
+    return out;
+}
+
+std::size_t Registry::pool_count() const noexcept {
+    return impl_->pools.size();
+}
+
+PoolResidency Registry::residency(std::size_t pool) const {
+    const Residency& residency = impl_->residency;
+    return PoolResidency{impl_->pools.at(pool).tier, residency.capacity_bytes(pool),
+                         residency.used_bytes(pool), residency.reserved_bytes(pool)};
+}
+
+std::uint64_t Registry::resident_bytes(TenantId tenant, std::size_t pool) const noexcept {
+    return impl_->residency.used_bytes(pool, tenant);
+}
+
+std::uint64_t Registry::reserved_bytes(TenantId tenant, std::size_t pool) const noexcept {
+    return impl_->residency.reserved_bytes(pool, tenant);
+}
+
+TenantSettings Registry::settings(TenantId tenant) const {
+    return impl_->tenant(tenant).settings;
+}
+
 std::uint64_t Registry::trust_epoch(TenantId tenant) const noexcept {
     const auto at = impl_->tenants.find(tenant);
-    return at == impl_->tenants.end() ? 0 : at->second.epoch;
+    return at == impl_->tenants.end() ? 0 : at->second.settings.epoch;
 }
 
 TenancyMode Registry::mode() const noexcept {
@@ -755,6 +946,7 @@ void Registry::check() const {
     std::map<TenantId, TenantCounters> counted;
     std::unordered_map<uid_t, std::uint64_t> filling;
     std::unordered_map<std::uint64_t, std::uint32_t> references;
+    std::size_t enlisted = 0;
     for (const auto& [id, e] : impl.cells) {
         TenantCounters& counters = counted[e.cell.owner];
         ++counters.cells;
@@ -766,9 +958,17 @@ void Registry::check() const {
             filling[e.cell.attribution.uid] += e.cell.length_bytes;
             CXLPOOL_CHECK(e.holders.size() == 1);
         }
-        const std::vector<CellId>* ids = impl.of_span(e.cell.span);
+        const std::vector<CellId>* ids = impl.of_span(e.cell.owner, e.cell.span);
         CXLPOOL_CHECK(ids != nullptr && std::count(ids->begin(), ids->end(), e.cell.id) == 1);
+        CXLPOOL_CHECK(e.indexed_as == impl.indexed(e.cell.owner, e.cell.span));
+        const bool may_go =
+            e.cell.lifecycle == Lifecycle::sealed && e.holders.empty() && e.cell.work == 0;
+        CXLPOOL_CHECK(e.enlisted == may_go);
+        CXLPOOL_CHECK(!may_go ||
+                      impl.residency.enlisted(impl.pool_of(e), e.cell.owner, impl.candidate(e)));
+        enlisted += may_go ? 1U : 0U;
     }
+    CXLPOOL_CHECK(enlisted == impl.residency.enlisted());
     std::size_t live = 0;
     for (const auto& [id, connection] : impl.leases.all()) {
         std::size_t live_here = 0;
@@ -792,13 +992,36 @@ void Registry::check() const {
         ++references[location];
     }
     CXLPOOL_CHECK(references.size() == impl.locations.size());
+    std::map<std::pair<std::size_t, TenantId>, std::uint64_t> charged;
     for (const auto& [location, count] : references) {
         CXLPOOL_CHECK(impl.locations.references(location) == count);
+        const Location& held = *impl.locations.find(location);
+        charged[{held.pool, impl.locations.owner(location)}] += charge_of(held);
+    }
+    std::map<TenantId, std::pair<std::uint64_t, std::uint64_t>> evictions;  // caused, suffered
+    for (const auto& [who, flow] : impl.flows) {
+        evictions[who.first].first += flow.cells;
+        evictions[who.second].second += flow.cells;
+    }
+    for (std::size_t pool = 0; pool < impl.pools.size(); ++pool) {
+        std::uint64_t used = 0;
+        std::uint64_t reserved = 0;
+        for (const auto& [id, tenant] : impl.tenants) {
+            const std::uint64_t held = impl.residency.used_bytes(pool, id);
+            const auto expected = charged.find({pool, id});
+            CXLPOOL_CHECK(held == (expected == charged.end() ? 0 : expected->second));
+            used += held;
+            reserved += impl.residency.reserved_bytes(pool, id);
+        }
+        CXLPOOL_CHECK(used == impl.residency.used_bytes(pool));
+        CXLPOOL_CHECK(reserved == impl.residency.reserved_bytes(pool));
     }
     for (const auto& [id, tenant] : impl.tenants) {
         CXLPOOL_CHECK(tenant.counters.cells == counted[id].cells);
         CXLPOOL_CHECK(tenant.counters.bytes == counted[id].bytes);
         CXLPOOL_CHECK(tenant.counters.live_leases == counted[id].live_leases);
+        CXLPOOL_CHECK(tenant.counters.evictions_caused == evictions[id].first);
+        CXLPOOL_CHECK(tenant.counters.evictions_suffered == evictions[id].second);
     }
     CXLPOOL_CHECK(filling == impl.filling_bytes);
     std::size_t indexed = 0;

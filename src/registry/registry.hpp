@@ -1,14 +1,16 @@
 // Tenants, cells and leases: who wrote which bytes, who may attend them, who does.
 //
 // Responsible for: the life of every cell from begin to removal, leases and their generations,
-// what a lookup finds (by asking the gate), and per-tenant counters. Refuses to know: sockets,
+// what a lookup finds (by asking the gate), whose cell goes when a pool is full, and per-tenant
+// counters. Refuses to know: sockets,
 // descriptors, threads, clocks; time and placements come in as values, and what must happen
 // outside (bytes to scrub, leases to announce as ended) goes out as lists.
 //
 // Invariants: a cell is visible to no other tenant before it is sealed; a location is given out
 // for scrubbing exactly once, when neither its cell, nor a lease, nor running work refers to it;
-// a lease index is never live under two generations; what the registry counts equals what a walk
-// over its cells counts (check()).
+// a lease index is never live under two generations; a cell that is leased, being filled or worked
+// on, or quarantined is never evicted; what the registry counts equals what a walk over its cells
+// counts (check()).
 //
 // Long work on bytes (digest, move into a shared segment) happens elsewhere: start_* pins the
 // location and says what to do, finish_* or abandon ends it. Between the two the cell may be
@@ -28,7 +30,9 @@
 #include "base/result.hpp"
 #include "domain/context.hpp"
 #include "domain/gate.hpp"
+#include "domain/tier.hpp"
 #include "memory/pool.hpp"
+#include "registry/fair_share.hpp"
 
 namespace cxlpool {
 
@@ -43,6 +47,8 @@ struct Location {
     // The bytes are in a segment that no engine can write, or the pool is cooperative and they
     // stay where they are: other tenants may be given the segment.
     bool offered = false;
+    // What the tenant is charged for it: all that nobody else can use meanwhile. 0: the extent.
+    std::uint64_t charged_bytes = 0;
     bool operator==(const Location&) const = default;
 };
 
@@ -76,6 +82,7 @@ struct Cell {
     std::vector<TenantId> allow_list;
     std::uint64_t adjudicated_epoch = 0;
     std::uint64_t length_bytes = 0;
+    std::uint64_t recompute_ns = 0;  // as its engine says; 0: unknown
     ContentDigest digest;
     Attribution attribution;
     std::optional<Adjudication> adjudication;
@@ -95,11 +102,55 @@ struct RegistryLimits {
 };
 
 struct TenantCounters {
+    // Since the start.
     std::uint64_t hits = 0;
     std::uint64_t misses = 0;
-    std::uint64_t cells = 0;        // filling and sealed
+    std::uint64_t evictions_caused = 0;    // cells that went for its own new ones
+    std::uint64_t evictions_suffered = 0;  // its cells that went; a self-eviction counts in both
+    std::uint64_t cells_materialised = 0;  // sealed
+    std::uint64_t bytes_materialised = 0;
+    // Now.
+    std::uint64_t cells = 0;        // filling, sealed and quarantined
     std::uint64_t bytes = 0;        // of those cells
     std::uint64_t live_leases = 0;  // held by this tenant's connections
+    bool operator==(const TenantCounters&) const = default;
+};
+
+// What is kept of a tenant besides its cells.
+struct TenantSettings {
+    std::string name;
+    std::uint64_t salt = 0;                 // of its keyspace; 0: the one without a salt
+    std::uint32_t weight = kDefaultWeight;  // of its share
+    std::uint64_t epoch = 1;                // of trust
+    bool had_cells = false;                 // now or ever: its salt stays as it is
+};
+
+struct RegistryPool {
+    Isolation isolation = Isolation::kernel;
+    Tier tier = Tier::cxl;
+    std::uint64_t capacity_bytes = 0;  // 0: unbounded
+};
+
+// How much of a pool is taken. All of it in bytes that tenants are charged.
+struct PoolResidency {
+    Tier tier = Tier::cxl;
+    std::uint64_t capacity_bytes = 0;
+    std::uint64_t used_bytes = 0;
+    std::uint64_t reserved_bytes = 0;
+};
+
+struct Evicted {
+    CellId cell;
+    TenantId victim;
+    std::uint64_t bytes = 0;  // what its tenant was charged
+};
+
+// Cells of `victim` that went for new ones of `causer`.
+struct EvictionFlow {
+    TenantId causer;
+    TenantId victim;
+    std::uint64_t cells = 0;
+    std::uint64_t bytes = 0;
 };
 
 struct BeginGrant {
@@ -139,7 +190,8 @@ struct EndedLease {
 
 class Registry {
   public:
-    Registry(TenancyMode mode, const RegistryLimits& limits);
+    Registry(TenancyMode mode, const RegistryLimits& limits,
+             EvictionPolicy policy = EvictionPolicy::fair);
     ~Registry();
     Registry(const Registry&) = delete;
     Registry& operator=(const Registry&) = delete;
@@ -150,8 +202,23 @@ class Registry {
 
     // Errors: already_exists, invalid_argument (tenant 0).
     Result<void> add_tenant(TenantId tenant, std::string name);
+    Result<void> add_tenant(TenantId tenant, TenantSettings settings);
     // Returns the index by which Location names it.
-    std::size_t add_pool(Isolation isolation);
+    std::size_t add_pool(const RegistryPool& pool);
+
+    // Errors of all: not_found. check_*: the same errors, nothing is changed.
+    Result<void> set_name(TenantId tenant, std::string name);
+    // A share is as large as its weight is beside the others'. Error: invalid_argument (0).
+    Result<void> set_weight(TenantId tenant, std::uint32_t weight);
+    // The tenant's keyspace: what it stores and asks for is found under the same salt only.
+    // Error: wrong_state (it has, or has had, cells).
+    Result<void> check_salt(TenantId tenant, std::uint64_t salt) const;
+    Result<void> set_salt(TenantId tenant, std::uint64_t salt);
+    // Bytes that nobody else's demand takes from it; 0 removes the reservation. What others hold
+    // there now goes when the tenant asks for it. Errors: capacity (the reservations of the pool
+    // would exceed it), invalid_argument (no such pool).
+    Result<void> check_reservation(TenantId tenant, std::size_t pool, std::uint64_t bytes) const;
+    Result<void> set_reservation(TenantId tenant, std::size_t pool, std::uint64_t bytes);
 
     ConnectionId open_connection(TenantId tenant, uid_t uid, std::string engine);
     // Ends its leases and rolls its filling cells back.
@@ -165,8 +232,15 @@ class Registry {
                              std::uint64_t length_bytes, std::uint64_t promised_bytes) const;
     // An own cell of this context and span that is quarantined is removed, as drop_quarantined()
     // does. Errors: those of check_begin; the placement then stays the caller's.
+    // `recompute_ns`: what computing the cell again takes, as its engine says; 0: unknown.
     Result<BeginGrant> begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
-                             const Location& location, Timestamp monotonic, Timestamp wall);
+                             const Location& location, Timestamp monotonic, Timestamp wall,
+                             std::uint64_t recompute_ns = 0);
+
+    // Takes away the next cell that has to go so that `causer` can have `needed_bytes` more of the
+    // pool; see residency.hpp. To be called until there is room. Errors: capacity (nothing may go:
+    // what is left is leased, being filled, or within what its tenant is guaranteed).
+    Result<Evicted> evict_for(TenantId causer, std::size_t pool, std::uint64_t needed_bytes);
 
     // Removes the tenant's cell of this context and span when it is quarantined, so that its bytes
     // can be overwritten before the cell is begun anew. Returns which one that was.
@@ -228,6 +302,14 @@ class Registry {
     std::string_view tenant_name(TenantId tenant) const noexcept;
     std::vector<TenantId> tenants() const;
     TenantCounters counters(TenantId tenant) const noexcept;
+    // Without those who caused none and suffered none; by causer, then victim.
+    std::vector<EvictionFlow> eviction_flows() const;
+    std::size_t pool_count() const noexcept;
+    PoolResidency residency(std::size_t pool) const;
+    std::uint64_t resident_bytes(TenantId tenant, std::size_t pool) const noexcept;
+    std::uint64_t reserved_bytes(TenantId tenant, std::size_t pool) const noexcept;
+    // Of a tenant that there is.
+    TenantSettings settings(TenantId tenant) const;
     std::uint64_t trust_epoch(TenantId tenant) const noexcept;
     TenancyMode mode() const noexcept;
 

@@ -84,7 +84,8 @@ Result<std::unique_ptr<Server>> Server::create(Reactor& reactor, const Clock& cl
         CXLPOOL_TRY(server->registry_.add_tenant(tenant, name));
     }
     for (const ServedPool& served : server->pools_) {
-        server->registry_.add_pool(served.pool->traits().isolation);
+        server->registry_.add_pool({served.pool->traits().isolation, served.profile.tier,
+                                    served.pool->usage().capacity_bytes});
     }
     return server;
 }

@@ -18,7 +18,7 @@ TEST(LookupAllocation, NoneForAHitARefusalAndAMiss) {
     Registry registry(TenancyMode::multi, {});
     ASSERT_TRUE(registry.add_tenant(TenantId{1}, "a"));
     ASSERT_TRUE(registry.add_tenant(TenantId{2}, "b"));
-    registry.add_pool(Isolation::kernel);
+    registry.add_pool({Isolation::kernel});
     const ConnectionId writer = registry.open_connection(TenantId{1}, 1001, "w");
     const ConnectionId reader = registry.open_connection(TenantId{2}, 1002, "r");
     const auto grant =

@@ -38,7 +38,7 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
     for (std::uint64_t tenant = 1; tenant <= 3; ++tenant) {
         ASSERT_TRUE(registry.add_tenant(TenantId{tenant}, "t"));
     }
-    registry.add_pool(Isolation::kernel);
+    registry.add_pool({Isolation::kernel});
     std::map<unsigned, ConnectionId> connections;
     std::map<unsigned, std::vector<LeaseRef>> leases;
     // (owner, span) -> what a naive reader of the rules expects; one context only.

@@ -22,8 +22,8 @@ class RegistryTest : public ::testing::Test {
     explicit RegistryTest(TenancyMode mode = TenancyMode::multi) : registry_(mode, limits()) {
         EXPECT_TRUE(registry_.add_tenant(kAlpha, "alpha"));
         EXPECT_TRUE(registry_.add_tenant(kBeta, "beta"));
-        kernel_pool_ = registry_.add_pool(Isolation::kernel);
-        cooperative_pool_ = registry_.add_pool(Isolation::cooperative);
+        kernel_pool_ = registry_.add_pool({Isolation::kernel});
+        cooperative_pool_ = registry_.add_pool({Isolation::cooperative});
         alpha_ = registry_.open_connection(kAlpha, 1001, "engine-a");
         beta_ = registry_.open_connection(kBeta, 1002, "engine-b");
     }

@@ -21,7 +21,7 @@ class Documents : public ::testing::Test {
         registry_.set_interner(&interner_);
         EXPECT_TRUE(registry_.add_tenant(TenantId{1}, "alpha"));
         EXPECT_TRUE(registry_.add_tenant(TenantId{2}, "be\"ta"));
-        registry_.add_pool(Isolation::cooperative);
+        registry_.add_pool({Isolation::cooperative});
         span_.bytes.fill(0xab);
     }
     ContextKey key(const std::string& model) {
