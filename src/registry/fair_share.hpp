@@ -35,7 +35,7 @@ struct Claim {
 };
 
 // The tenant whose next cell goes so that `causer` can have `needed_bytes`; none when nothing may.
-// `causer` need not be among the claims.
+// A causer that is not among the claims holds nothing and has the default weight.
 //
 //  fair  The level of a tenant is what it holds above its reservation, over its weight; what is
 //        needed counts as held by the causer. The highest level gives, and others than the causer

@@ -72,6 +72,9 @@ Result<void> Residency::set_reservation(std::size_t pool, TenantId tenant, std::
     Account& account = state.accounts[tenant];
     state.reserved_bytes = state.reserved_bytes - account.reserved_bytes + bytes;
     account.reserved_bytes = bytes;
+    if (account.idle()) {
+        state.accounts.erase(tenant);
+    }
     return {};
 }
 
@@ -173,6 +176,9 @@ std::optional<Residency::Victim> Residency::victim(std::size_t pool, TenantId ca
                                                    std::uint64_t needed_bytes) {
     const PoolState& state = pools_.at(pool);
     claims_.clear();
+    if (find(pool, causer) == nullptr) {
+        claims_.push_back(Claim{causer, 0, 0, weight(causer), 0, 0});
+    }
     for (const auto& [tenant, account] : state.accounts) {
         Claim claim{tenant, account.used_bytes, account.reserved_bytes, weight(tenant), 0, 0};
         if (!account.order.empty()) {

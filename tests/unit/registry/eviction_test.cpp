@@ -137,6 +137,18 @@ TEST(Eviction, WhatIsLeasedFilledWorkedOnOrQuarantinedStays) {
     host.registry.check();
 }
 
+TEST(Eviction, ANewcomerHasItsOwnWeight) {
+    Host host(1000);
+    ASSERT_TRUE(host.registry.set_weight(kB, 10));
+    for (unsigned span = 0; span < 10; ++span) {
+        ASSERT_TRUE(host.store(kA, span, 100));
+    }
+    // A share of a tenth as much: 90 beside 910.
+    EXPECT_EQ(host.store(kB, 1, 100).error().code(), Errc::capacity) << "more than its share";
+    ASSERT_TRUE(host.store(kB, 1, 50));
+    host.registry.check();
+}
+
 TEST(Eviction, ACellIsChargedWhatItTakesUntilNobodyHoldsIt) {
     Host host(1000);
     Location wide = location_of(1, 10);
