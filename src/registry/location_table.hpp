@@ -1,11 +1,14 @@
 // Who still refers to which bytes, and who is charged for them.
 //
-// Invariants: an entry lives while its count is above zero, and its owner is charged for it as
-// long; when the last reference goes, the location is put on the freed list, once.
+// Invariants: an entry lives while its count is above zero; when the last reference goes, the
+// location is put on the freed list, once. The owner of a location is charged for it as long as it
+// lives: for its extent, or, where a segment belongs to one tenant, for the whole segment, once,
+// because nobody else can use what is left of it.
 #pragma once
 
 #include <algorithm>
 #include <cstdint>
+#include <map>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -16,21 +19,23 @@
 
 namespace cxlpool {
 
-// What its owner is charged for a location; never 0.
-inline std::uint64_t charge_of(const Location& location) noexcept {
-    return std::max<std::uint64_t>(1, location.charged_bytes != 0
-                                          ? location.charged_bytes
-                                          : location.placement.extent.length_bytes);
-}
-
 class LocationTable {
   public:
     explicit LocationTable(Residency& residency) : residency_(residency) {}
 
-    // With one reference.
-    std::uint64_t add(const Location& location, TenantId owner) {
-        entries_.emplace(++last_, Entry{location, owner, 1});
-        residency_.charge(location.pool, owner, charge_of(location));
+    // With one reference, of this cell of this owner.
+    std::uint64_t add(const Location& location, TenantId owner, CellId cell) {
+        entries_.emplace(++last_, Entry{location, owner, cell, 1});
+        if (location.segment_bytes == 0) {
+            residency_.charge(location.pool, owner, extent_bytes(location));
+            return last_;
+        }
+        const auto [at, fresh] = segments_.try_emplace(segment_of(location));
+        if (fresh) {
+            residency_.charge(location.pool, owner, location.segment_bytes);
+        }
+        CXLPOOL_CHECK(fresh || owner == entry(at->second.front()).owner);
+        at->second.push_back(last_);
         return last_;
     }
     const Location* find(std::uint64_t key) const noexcept {
@@ -40,14 +45,42 @@ class LocationTable {
     void pin(std::uint64_t key) { ++entry(key).references; }
     void unpin(std::uint64_t key) {
         Entry& e = entry(key);
-        if (--e.references == 0) {
-            residency_.discharge(e.location.pool, e.owner, charge_of(e.location));
-            freed_.push_back(e.location);
-            entries_.erase(key);
+        if (--e.references != 0) {
+            return;
         }
+        if (e.location.segment_bytes == 0) {
+            residency_.discharge(e.location.pool, e.owner, extent_bytes(e.location));
+        } else {
+            const auto at = segments_.find(segment_of(e.location));
+            std::erase(at->second, key);
+            if (at->second.empty()) {
+                residency_.discharge(e.location.pool, e.owner, e.location.segment_bytes);
+                segments_.erase(at);
+            }
+        }
+        freed_.push_back(e.location);
+        entries_.erase(key);
     }
     // Bytes that never became a location of a cell.
     void free(const Location& location) { freed_.push_back(location); }
+
+    // What others can use when this location, and all that shares its segment, is gone.
+    static std::uint64_t charge_of(const Location& location) noexcept {
+        return location.segment_bytes != 0 ? location.segment_bytes : extent_bytes(location);
+    }
+    // The cells whose locations share its segment, itself among them; one is named for each
+    // location, also when it lies elsewhere by now.
+    std::vector<CellId> sharing_segment(std::uint64_t key) const {
+        const Entry& e = entries_.at(key);
+        if (e.location.segment_bytes == 0) {
+            return {e.cell};
+        }
+        std::vector<CellId> out;
+        for (const std::uint64_t other : segments_.at(segment_of(e.location))) {
+            out.push_back(entries_.at(other).cell);
+        }
+        return out;
+    }
     std::uint32_t references(std::uint64_t key) const { return entries_.at(key).references; }
     TenantId owner(std::uint64_t key) const { return entries_.at(key).owner; }
     std::size_t size() const noexcept { return entries_.size(); }
@@ -57,8 +90,16 @@ class LocationTable {
     struct Entry {
         Location location;
         TenantId owner;
+        CellId cell;
         std::uint32_t references;
     };
+    using Segment = std::pair<std::size_t, SegmentId>;  // of a pool
+    static Segment segment_of(const Location& location) noexcept {
+        return {location.pool, location.placement.segment};
+    }
+    static std::uint64_t extent_bytes(const Location& location) noexcept {
+        return std::max<std::uint64_t>(1, location.placement.extent.length_bytes);
+    }
     Entry& entry(std::uint64_t key) {
         const auto at = entries_.find(key);
         CXLPOOL_CHECK(at != entries_.end());
@@ -67,6 +108,7 @@ class LocationTable {
     Residency& residency_;
     std::uint64_t last_ = 0;
     std::unordered_map<std::uint64_t, Entry> entries_;
+    std::map<Segment, std::vector<std::uint64_t>> segments_;  // of one tenant each; their locations
     std::vector<Location> freed_;
 };
 

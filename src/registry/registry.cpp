@@ -51,6 +51,7 @@ struct Tenant {
     TenantCounters counters;
 };
 
+constexpr std::size_t kMaxSegmentsLookedAt = 1024;
 constexpr const char* kNoWeight = "a weight is at least 1";
 
 }  // namespace
@@ -143,7 +144,8 @@ struct Registry::Impl {
     }
 
     EvictionCandidate candidate(const CellEntry& e) const {
-        return EvictionCandidate{e.rank, e.cell.id, charge_of(*locations.find(e.cell.location))};
+        return EvictionCandidate{e.rank, e.cell.id,
+                                 LocationTable::charge_of(*locations.find(e.cell.location))};
     }
     std::size_t pool_of(const CellEntry& e) const { return locations.find(e.cell.location)->pool; }
     void delist(CellEntry& e) {
@@ -166,11 +168,56 @@ struct Registry::Impl {
     void touch(CellEntry& e) {
         const bool was = e.enlisted;
         delist(e);
-        e.rank = residency.touch(pool_of(e), e.cell.owner, e.cell.recompute_ns,
-                                 charge_of(*locations.find(e.cell.location)));
+        e.rank =
+            residency.touch(pool_of(e), e.cell.owner, e.cell.recompute_ns, e.cell.length_bytes);
         if (was) {
             reconsider(e);
         }
+    }
+
+    // All cells that have to go with this one so that others can use the bytes; empty when one of
+    // them may not go.
+    std::vector<CellId> whole_segment(const CellEntry& e) const {
+        std::vector<CellId> sharing = locations.sharing_segment(e.cell.location);
+        const std::pair<std::size_t, SegmentId> segment = segment_of(e);
+        for (const CellId id : sharing) {
+            const CellEntry* const other = entry(id);
+            if (other == nullptr || !other->enlisted || segment_of(*other) != segment) {
+                return {};
+            }
+        }
+        return sharing;
+    }
+    std::pair<std::size_t, SegmentId> segment_of(const CellEntry& e) const {
+        const Location& location = *locations.find(e.cell.location);
+        return {location.pool, location.placement.segment};
+    }
+
+    // What of `victim` goes first, and the rank that it had.
+    struct Going {
+        std::vector<CellId> cells;
+        EvictionRank rank;
+    };
+    std::optional<Going> next_to_go(std::size_t pool, TenantId victim, TenantId causer,
+                                    bool segment) const {
+        std::size_t looked_at = 0;
+        for (const EvictionCandidate& next : residency.order(pool, victim)) {
+            if (!segment) {
+                return Going{{next.cell}, next.rank};
+            }
+            // Who leases one cell of each segment must not make others search for ever.
+            if (++looked_at > kMaxSegmentsLookedAt) {
+                break;
+            }
+            if (victim != causer && !residency.can_lose(pool, victim, next.bytes)) {
+                continue;
+            }
+            std::vector<CellId> together = whole_segment(*entry(next.cell));
+            if (!together.empty()) {
+                return Going{std::move(together), next.rank};
+            }
+        }
+        return std::nullopt;
     }
 
     // Ends one lease and drops what it referred to; `announce` puts it on the list of ends that
@@ -318,7 +365,7 @@ struct Registry::Impl {
         offered.offered = true;
         delist(e);
         const std::uint64_t old =
-            std::exchange(e.cell.location, locations.add(offered, e.cell.owner));
+            std::exchange(e.cell.location, locations.add(offered, e.cell.owner, e.cell.id));
         locations.unpin(old);
         reconsider(e);
     }
@@ -543,7 +590,7 @@ Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& ke
     e.cell.length_bytes = location.placement.length_bytes;
     e.cell.recompute_ns = recompute_ns;
     e.cell.attribution = Attribution{who.tenant, who.uid, who.engine, wall, {}};
-    e.cell.location = impl_->locations.add(kept, who.tenant);
+    e.cell.location = impl_->locations.add(kept, who.tenant, id);
     e.indexed_as = impl_->indexed(who.tenant, span);
     impl_->by_span[e.indexed_as].push_back(id);
     impl_->touch(e);
@@ -762,24 +809,31 @@ LookupResult Registry::lookup(ConnectionId connection, const ContextKey& key,
     return best;
 }
 
-Result<Evicted> Registry::evict_for(TenantId causer, std::size_t pool, std::uint64_t needed_bytes) {
+Result<Evicted> Registry::evict_for(TenantId causer, std::size_t pool, std::uint64_t needed_bytes,
+                                    bool needs_segment) {
     CXLPOOL_TRY(impl_->check_tenant(causer));
-    const std::optional<Residency::Victim> victim =
-        impl_->residency.victim(pool, causer, needed_bytes);
-    if (!victim) {
+    const std::optional<TenantId> victim = impl_->residency.victim(pool, causer, needed_bytes);
+    std::optional<Impl::Going> going;
+    if (victim) {
+        going = impl_->next_to_go(pool, *victim, causer, needs_segment || *victim != causer);
+    }
+    if (!going) {
         // Without a word on what others hold.
         return Error{Errc::capacity, "no room, and no cell that may go for this one"};
     }
-    const Evicted out{victim->candidate.cell, victim->tenant, victim->candidate.bytes};
-    ++impl_->tenant(causer).counters.evictions_caused;
-    ++impl_->tenant(out.victim).counters.evictions_suffered;
+    impl_->residency.note_evicted(pool, *victim, going->rank);
+    Evicted out{*victim, std::move(going->cells), 0};
+    for (const CellId cell : out.cells) {
+        out.bytes += impl_->entry(cell)->cell.length_bytes;
+        impl_->remove_cell(cell, false);
+    }
+    impl_->tenant(causer).counters.evictions_caused += out.cells.size();
+    impl_->tenant(out.victim).counters.evictions_suffered += out.cells.size();
     EvictionFlow& flow = impl_->flows[{causer, out.victim}];
     flow.causer = causer;
     flow.victim = out.victim;
-    ++flow.cells;
+    flow.cells += out.cells.size();
     flow.bytes += out.bytes;
-    impl_->residency.note_evicted(pool, *victim);
-    impl_->remove_cell(out.cell, false);
     return out;
 }
 
@@ -993,10 +1047,15 @@ void Registry::check() const {
     }
     CXLPOOL_CHECK(references.size() == impl.locations.size());
     std::map<std::pair<std::size_t, TenantId>, std::uint64_t> charged;
+    std::map<std::pair<std::size_t, SegmentId>, TenantId> segments;
     for (const auto& [location, count] : references) {
         CXLPOOL_CHECK(impl.locations.references(location) == count);
         const Location& held = *impl.locations.find(location);
-        charged[{held.pool, impl.locations.owner(location)}] += charge_of(held);
+        const TenantId owner = impl.locations.owner(location);
+        const bool first =
+            held.segment_bytes == 0 ||
+            segments.emplace(std::pair(held.pool, held.placement.segment), owner).second;
+        charged[{held.pool, owner}] += first ? LocationTable::charge_of(held) : 0;
     }
     std::map<TenantId, std::pair<std::uint64_t, std::uint64_t>> evictions;  // caused, suffered
     for (const auto& [who, flow] : impl.flows) {

@@ -47,8 +47,9 @@ struct Location {
     // The bytes are in a segment that no engine can write, or the pool is cooperative and they
     // stay where they are: other tenants may be given the segment.
     bool offered = false;
-    // What the tenant is charged for it: all that nobody else can use meanwhile. 0: the extent.
-    std::uint64_t charged_bytes = 0;
+    // Of the segment, where it belongs to one tenant, who is charged for it as a whole: nobody else
+    // can use the rest of it. 0: tenants share the segment, and the extent is charged.
+    std::uint64_t segment_bytes = 0;
     bool operator==(const Location&) const = default;
 };
 
@@ -139,10 +140,11 @@ struct PoolResidency {
     std::uint64_t reserved_bytes = 0;
 };
 
+// What went at once: one cell, or all cells of a segment that nobody else can use before.
 struct Evicted {
-    CellId cell;
     TenantId victim;
-    std::uint64_t bytes = 0;  // what its tenant was charged
+    std::vector<CellId> cells;
+    std::uint64_t bytes = 0;  // their lengths
 };
 
 // Cells of `victim` that went for new ones of `causer`.
@@ -237,10 +239,13 @@ class Registry {
                              const Location& location, Timestamp monotonic, Timestamp wall,
                              std::uint64_t recompute_ns = 0);
 
-    // Takes away the next cell that has to go so that `causer` can have `needed_bytes` more of the
-    // pool; see residency.hpp. To be called until there is room. Errors: capacity (nothing may go:
-    // what is left is leased, being filled, or within what its tenant is guaranteed).
-    Result<Evicted> evict_for(TenantId causer, std::size_t pool, std::uint64_t needed_bytes);
+    // Takes away what has to go next so that `causer` can have `needed_bytes` more of the pool; see
+    // residency.hpp. To be called until there is room. Of another tenant a whole segment goes, if
+    // cells of several tenants never share one; of the causer itself one cell, which leaves it room
+    // in its segment, or with `needs_segment` a whole segment too. Errors: capacity (nothing may
+    // go: what is left is leased, being filled, or within what its tenant is guaranteed).
+    Result<Evicted> evict_for(TenantId causer, std::size_t pool, std::uint64_t needed_bytes,
+                              bool needs_segment = false);
 
     // Removes the tenant's cell of this context and span when it is quarantined, so that its bytes
     // can be overwritten before the cell is begun anew. Returns which one that was.

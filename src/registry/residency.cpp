@@ -172,8 +172,8 @@ std::size_t Residency::enlisted() const noexcept {
     return sum;
 }
 
-std::optional<Residency::Victim> Residency::victim(std::size_t pool, TenantId causer,
-                                                   std::uint64_t needed_bytes) {
+std::optional<TenantId> Residency::victim(std::size_t pool, TenantId causer,
+                                          std::uint64_t needed_bytes) {
     const PoolState& state = pools_.at(pool);
     claims_.clear();
     if (find(pool, causer) == nullptr) {
@@ -187,17 +187,22 @@ std::optional<Residency::Victim> Residency::victim(std::size_t pool, TenantId ca
         }
         claims_.push_back(claim);
     }
-    const std::optional<TenantId> chosen = choose_victim(claims_, causer, needed_bytes, policy_);
-    if (!chosen) {
-        return std::nullopt;
-    }
-    return Victim{*chosen, *state.accounts.at(*chosen).order.begin()};
+    return choose_victim(claims_, causer, needed_bytes, policy_);
 }
 
-void Residency::note_evicted(std::size_t pool, const Victim& victim) {
-    const auto at = pools_.at(pool).accounts.find(victim.tenant);
+const Residency::Order& Residency::order(std::size_t pool, TenantId tenant) const {
+    return pools_.at(pool).accounts.at(tenant).order;
+}
+
+bool Residency::can_lose(std::size_t pool, TenantId tenant, std::uint64_t bytes) const noexcept {
+    const std::uint64_t used = used_bytes(pool, tenant);
+    return used >= bytes && used - bytes >= reserved_bytes(pool, tenant);
+}
+
+void Residency::note_evicted(std::size_t pool, TenantId tenant, const EvictionRank& rank) {
+    const auto at = pools_.at(pool).accounts.find(tenant);
     if (at != pools_[pool].accounts.end()) {
-        at->second.clock = std::max(at->second.clock, victim.candidate.rank.value);
+        at->second.clock = std::max(at->second.clock, rank.value);
     }
 }
 

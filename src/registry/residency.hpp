@@ -33,7 +33,7 @@ struct EvictionRank {
 struct EvictionCandidate {
     EvictionRank rank;
     CellId cell;
-    std::uint64_t bytes = 0;
+    std::uint64_t bytes = 0;  // that others can use when it has gone, and what must go with it
     auto operator<=>(const EvictionCandidate&) const = default;
 };
 
@@ -75,14 +75,14 @@ class Residency {
     bool enlisted(std::size_t pool, TenantId tenant, const EvictionCandidate& candidate) const;
     std::size_t enlisted() const noexcept;
 
-    // The cell that goes so that `causer` can have `needed_bytes`; it stays enlisted.
-    struct Victim {
-        TenantId tenant;
-        EvictionCandidate candidate;
-    };
-    std::optional<Victim> victim(std::size_t pool, TenantId causer, std::uint64_t needed_bytes);
-    // The victim goes: the tenant's clock moves.
-    void note_evicted(std::size_t pool, const Victim& victim);
+    // Whose cell goes so that `causer` can have `needed_bytes`; see choose_victim().
+    std::optional<TenantId> victim(std::size_t pool, TenantId causer, std::uint64_t needed_bytes);
+    // Its cells that may go, the first to go first; of a tenant that victim() named.
+    const Order& order(std::size_t pool, TenantId tenant) const;
+    // Would it keep what it has reserved?
+    bool can_lose(std::size_t pool, TenantId tenant, std::uint64_t bytes) const noexcept;
+    // A cell of that rank goes: the tenant's clock moves.
+    void note_evicted(std::size_t pool, TenantId tenant, const EvictionRank& rank);
 
   private:
     struct Account {

@@ -152,7 +152,7 @@ TEST(Eviction, ANewcomerHasItsOwnWeight) {
 TEST(Eviction, ACellIsChargedWhatItTakesUntilNobodyHoldsIt) {
     Host host(1000);
     Location wide = location_of(1, 10);
-    wide.charged_bytes = 200;  // a segment of its own
+    wide.segment_bytes = 200;  // a segment of its own
     const auto begun =
         host.registry.begin(host.of(kA), key_of(1), span_of(1), wide, at_ms(1), at_ms(1));
     ASSERT_TRUE(begun);
@@ -164,11 +164,54 @@ TEST(Eviction, ACellIsChargedWhatItTakesUntilNobodyHoldsIt) {
         host.registry.start_share(host.of(kA), key_of(1), span_of(1), Scope::fleet, {});
     ASSERT_TRUE(share && share->has_value());
     Location copy = location_of(2, 10);
-    copy.charged_bytes = 300;
+    copy.segment_bytes = 300;
     ASSERT_TRUE(host.registry.finish_share(**share, content_of(1), copy, Scope::fleet, {}));
     EXPECT_EQ(host.registry.resident_bytes(kA, 0), 500U) << "a reader holds the old place";
     ASSERT_TRUE(host.registry.release(host.of(kA), lease));
     EXPECT_EQ(host.registry.resident_bytes(kA, 0), 300U);
+    host.registry.check();
+}
+
+TEST(Eviction, ForAnotherTenantAWholeSegmentGoes) {
+    Host host(2000);
+    // Two segments of four cells each; the cells take turns.
+    const auto store = [&](unsigned span) {
+        Location location = location_of(1 + span % 2, 100);
+        location.placement.extent.offset_bytes = span * 100;
+        location.segment_bytes = 1000;
+        const auto begun = host.registry.begin(host.of(kA), key_of(1), span_of(span), location,
+                                               at_ms(1), at_ms(1));
+        ASSERT_TRUE(begun);
+        const auto work = host.registry.start_seal(host.of(kA), begun->lease);
+        ASSERT_TRUE(host.registry.finish_seal(*work, content_of(1), std::nullopt, at_ms(1)));
+    };
+    for (unsigned span = 0; span < 8; ++span) {
+        store(span);
+    }
+    EXPECT_EQ(host.registry.resident_bytes(kA, 0), 2000U) << "the rest of a segment is nobody's";
+    EXPECT_FALSE(host.room_for(1));
+    // The least recently touched cell lies in the first segment, where one cell is leased.
+    const LeaseRef lease = host.lease(kA, 2);
+    const auto gone = host.registry.evict_for(kB, 0, 1);
+    ASSERT_TRUE(gone);
+    EXPECT_EQ(gone->victim, kA);
+    EXPECT_EQ(gone->cells.size(), 4U);
+    EXPECT_EQ(gone->bytes, 400U);
+    EXPECT_EQ(host.registry.resident_bytes(kA, 0), 1000U);
+    EXPECT_EQ(host.registry.counters(kA).evictions_suffered, 4U);
+    EXPECT_EQ(host.registry.counters(kB).evictions_caused, 4U);
+    for (unsigned span = 0; span < 8; ++span) {
+        EXPECT_EQ(host.hit(kA, span), span % 2 == 0) << span;
+    }
+    EXPECT_EQ(host.registry.evict_for(kB, 0, 1).error().code(), Errc::capacity) << "leased";
+    // For itself one cell is enough, and for a segment of its own it is not.
+    const auto own = host.registry.evict_for(kA, 0, 1);
+    ASSERT_TRUE(own);
+    EXPECT_EQ(own->cells.size(), 1U);
+    EXPECT_EQ(host.registry.evict_for(kA, 0, 1, true).error().code(), Errc::capacity);
+    ASSERT_TRUE(host.registry.release(host.of(kA), lease));
+    EXPECT_EQ(host.registry.evict_for(kA, 0, 1, true)->cells.size(), 3U);
+    EXPECT_EQ(host.registry.resident_bytes(kA, 0), 0U);
     host.registry.check();
 }
 
@@ -432,7 +475,7 @@ TEST_P(EvictionModel, CountersMatrixAndBytesAddUpAfterEachOfManyOperations) {
                 while (room && !host.room_for(bytes)) {
                     const std::uint64_t expected = model.victim(tenant, bytes);
                     const Result<Evicted> gone = registry.evict_for(tenant, 0, bytes);
-                    ASSERT_EQ(gone ? gone->cell.value : 0, expected) << "step " << step;
+                    ASSERT_EQ(gone ? gone->cells.at(0).value : 0, expected) << "step " << step;
                     room = gone.has_value();
                     if (gone) {
                         const ModelCell was = model.cells[expected];
