@@ -1,5 +1,7 @@
 #include "base/text.hpp"
 
+#include <algorithm>
+
 namespace cxlpool {
 namespace {
 
@@ -29,6 +31,16 @@ std::size_t unsafe_bytes(std::string_view text, std::size_t at) noexcept {
 }
 
 }  // namespace
+
+bool is_name(std::string_view text) noexcept {
+    constexpr std::size_t kMaxName = 64;
+    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+    const auto other = [&](char c) {
+        return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
+    };
+    return !text.empty() && text.size() <= kMaxName && letter(text.front()) &&
+           std::all_of(text.begin(), text.end(), other);
+}
 
 bool shows_safely(std::string_view text) noexcept {
     for (std::size_t at = 0; at < text.size(); ++at) {

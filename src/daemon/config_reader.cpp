@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text.hpp"
 #include "base/units.hpp"
 
 namespace cxlpool::config {
@@ -29,15 +30,6 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
         }
     }
     return row[b.size()];
-}
-
-bool is_name(std::string_view text) {
-    const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-    const auto other = [&](char c) {
-        return letter(c) || (c >= '0' && c <= '9') || c == '.' || c == '_' || c == '-';
-    };
-    return !text.empty() && text.size() <= 64 && letter(text.front()) &&
-           std::all_of(text.begin(), text.end(), other);
 }
 
 }  // namespace

@@ -18,8 +18,9 @@ ALLOWED = {
     "wire": {"base"},
     "memory": {"base"},
     "registry": {"base", "domain", "memory"},
-    "server": {"base", "domain", "topology", "wire", "memory", "registry"},
-    "daemon": {"base", "domain", "topology", "wire", "memory", "registry", "server"},
+    "state": {"base", "domain"},
+    "server": {"base", "domain", "topology", "wire", "memory", "registry", "state"},
+    "daemon": {"base", "domain", "topology", "wire", "memory", "registry", "state", "server"},
     "client": {"base", "domain", "wire"},
 }
 TOOLS = {"base", "domain", "topology", "wire", "client"}

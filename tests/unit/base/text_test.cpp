@@ -5,6 +5,18 @@
 namespace cxlpool {
 namespace {
 
+TEST(Text, Names) {
+    for (const std::string& name :
+         {std::string("a"), std::string("Team.b_2-c"), "z" + std::string(63, '9')}) {
+        EXPECT_TRUE(is_name(name)) << name;
+    }
+    for (const std::string& none : {std::string(), std::string("1a"), std::string("-a"),
+                                    std::string("a b"), std::string("a/b"), std::string("\u00e9"),
+                                    std::string("a\0", 2), "z" + std::string(64, '9')}) {
+        EXPECT_FALSE(is_name(none)) << none;
+    }
+}
+
 TEST(Text, WhatATerminalOnlyShowsPasses) {
     for (const char* text : {"", "pool-0", "a b~", "\u00a0", "\u00e9t\u00e9", "\u6c60", "\u200d",
                              "\u2029", "\u202f", "\u2065", "\u206a", "\U0001f9ea"}) {

@@ -1,0 +1,66 @@
+// What outlives the daemon, as plain values.
+//
+// Responsible for: the fields, and the rules that each of them obeys whether it comes from an
+// operator or from a file. Refuses to know how they are kept.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/ids.hpp"
+#include "base/result.hpp"
+
+namespace cxlpool {
+
+inline constexpr std::uint32_t kDefaultWeight = 100;
+inline constexpr std::uint32_t kMaxWeight = 1'000'000;  // ratios of two stay exact in 64 bits
+
+struct TenantRecord {
+    TenantId id;
+    std::string name;        // may be empty
+    std::uint64_t salt = 0;  // 0: none
+    std::uint32_t weight = kDefaultWeight;
+    std::uint64_t trust_epoch = 0;
+    std::uint64_t incarnation = 0;  // raised by each erasure
+    bool had_cells = false;         // since its last erasure; a salt is then refused
+    bool operator==(const TenantRecord&) const = default;
+};
+
+// Bytes of a pool that a tenant is sure of.
+struct Reservation {
+    TenantId tenant;
+    std::string pool;
+    std::uint64_t bytes = 0;  // 0: none
+    bool operator==(const Reservation&) const = default;
+};
+
+// One erasure of everything that a tenant had under one incarnation.
+struct ErasureRecord {
+    TenantId tenant;
+    std::uint64_t incarnation = 0;
+    std::string step;   // how far it is: lower-case letters and '_'
+    Timestamp started;  // wall clock
+    std::optional<Timestamp> finished;
+    std::string receipt;  // JSON; empty until it has finished
+    bool operator==(const ErasureRecord&) const = default;
+};
+
+struct State {
+    std::vector<TenantRecord> tenants;      // by id
+    std::vector<Reservation> reservations;  // by tenant, then pool; none of 0 bytes
+    std::vector<ErasureRecord> erasures;    // by start
+};
+
+// Errors: invalid_argument.
+Result<void> check_record(const TenantRecord& tenant);
+Result<void> check_record(const Reservation& reservation);
+Result<void> check_record(const ErasureRecord& erasure);
+
+// What no single record can break: a name twice, a reservation of no tenant. Errors:
+// already_exists, not_found.
+Result<void> check_state(const State& state);
+
+}  // namespace cxlpool
