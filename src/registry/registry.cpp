@@ -1,9 +1,6 @@
 #include "registry/registry.hpp"
 
-#include <sodium.h>
-
 #include <algorithm>
-#include <array>
 #include <map>
 #include <unordered_map>
 
@@ -12,25 +9,10 @@
 #include "registry/lease_table.hpp"
 #include "registry/location_table.hpp"
 #include "registry/residency.hpp"
+#include "registry/span_hash.hpp"
 
 namespace cxlpool {
 namespace {
-
-// Engines choose span digests; a keyed hash keeps them from choosing collisions.
-class SpanHash {
-  public:
-    SpanHash() { ::crypto_shorthash_keygen(key_.data()); }
-    std::size_t operator()(const SpanDigest& span) const noexcept {
-        std::array<unsigned char, crypto_shorthash_BYTES> out{};
-        ::crypto_shorthash(out.data(), span.bytes.data(), span.bytes.size(), key_.data());
-        std::size_t value = 0;
-        std::memcpy(&value, out.data(), sizeof value);
-        return value;
-    }
-
-  private:
-    std::array<unsigned char, crypto_shorthash_KEYBYTES> key_{};
-};
 
 struct LeaseHolder {
     ConnectionId connection;

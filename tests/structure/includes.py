@@ -18,12 +18,13 @@ ALLOWED = {
     "wire": {"base"},
     "memory": {"base"},
     "registry": {"base", "domain", "memory"},
+    "replay": {"base", "domain", "memory", "registry"},
     "state": {"base", "domain"},
     "server": {"base", "domain", "topology", "wire", "memory", "registry", "state"},
     "daemon": {"base", "domain", "topology", "wire", "memory", "registry", "state", "server"},
     "client": {"base", "domain", "wire"},
 }
-TOOLS = {"base", "domain", "topology", "wire", "client"}
+TOOLS = {"base", "domain", "topology", "wire", "registry", "replay", "client"}
 HARDWARE = re.compile(r"^(cxl/libcxl|daxctl/libdaxctl|libcxl|libdaxctl|ndctl/)")
 NUMA = re.compile(r"^numa(if|compat1)?\.h$")
 NUMA_USER = "memfd_provider.cpp"  # binds the segments that it makes
