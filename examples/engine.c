@@ -256,7 +256,7 @@ static int produce(cxlpool_client* client, cxlpool_context* context, const struc
     cxlpool_fill fill = {.struct_size = sizeof fill};
     cxlpool_digest digest;
     const uint64_t length = args->bytes != 0 ? args->bytes : DEFAULT_BYTES;
-    int code = cxlpool_begin(context, &args->span, length, NULL, &fill);
+    int code = cxlpool_begin(context, &args->span, length, 0, NULL, &fill);
     if (code != CXLPOOL_OK)
         return fail("begin", code);
     write_pattern(fill.data, fill.length_bytes, &args->span);

@@ -554,12 +554,15 @@ CXLPOOL_API int cxlpool_release(cxlpool_client* client, cxlpool_lease lease);
 /* --- writing ---------------------------------------------------------------------------------- */
 
 /* Begins a cell of `length_bytes` bytes (1 to info.max_cell_bytes) for `span`, in `pool` or, when
- * that is NULL, where the daemon chooses. Set out->struct_size before. The bytes at out->data,
+ * that is NULL, where the daemon chooses. `recompute_ns` is what computing these bytes again would
+ * take, 0 where that is unknown: when the pool is full, this tenant's cells that are cheap for
+ * their size and have not been asked for go first. Set out->struct_size before. The bytes at out->data,
  * which begin on a boundary of 4096 bytes, are visible to this tenant's engines only and to be
  * written in place before cxlpool_seal(); then or with cxlpool_release() the fill ends. Blocks.
  * Errors: the common ones; here LIMIT_EXCEEDED means leases, bytes being filled, or cells.
  *   CXLPOOL_E_TOO_LARGE       Over info.max_cell_bytes, or a pool name over 64 bytes.
- *   CXLPOOL_E_CAPACITY        No room now. Compute without the pool; try again later.
+ *   CXLPOOL_E_CAPACITY        No room now, and nothing that may go: what is left is leased, or within
+ *                             what others are guaranteed. Release leases; try again later.
  *   CXLPOOL_E_SPAN_EXCEEDS_CAPACITY  Longer than the pool, or than every pool, when empty. Begin
  *                             shorter spans; the same call fails again.
  *   CXLPOOL_E_KEY_INCOMPLETE  The context lacks an axis. Create a complete one.
@@ -568,7 +571,8 @@ CXLPOOL_API int cxlpool_release(cxlpool_client* client, cxlpool_lease lease);
  *                             judged anew.)
  *   CXLPOOL_E_NOT_FOUND       No such pool, or the daemon does not know the context. */
 CXLPOOL_API int cxlpool_begin(cxlpool_context* context, const cxlpool_digest* span,
-                              uint64_t length_bytes, const char* pool, cxlpool_fill* out);
+                              uint64_t length_bytes, uint64_t recompute_ns, const char* pool,
+                              cxlpool_fill* out);
 
 /* Ends a fill and makes its cell readable, as far as scope and trust allow. The daemon takes the
  * digest of the bytes and writes it to `digest` (may be NULL): compare it where it matters that

@@ -261,12 +261,13 @@ class Context {
         }
         return hits;
     }
-    // `pool` null: the daemon chooses.
+    // `recompute_ns` 0: unknown. `pool` null: the daemon chooses.
     Expected<Fill> begin(const Digest& span, std::uint64_t length_bytes,
-                         const char* pool = nullptr) {
+                         std::uint64_t recompute_ns = 0, const char* pool = nullptr) {
         cxlpool_fill fill{};
         fill.struct_size = sizeof fill;
-        const int code = cxlpool_begin(context_.get(), &span, length_bytes, pool, &fill);
+        const int code =
+            cxlpool_begin(context_.get(), &span, length_bytes, recompute_ns, pool, &fill);
         if (code != CXLPOOL_OK) {
             return detail::last_failure(code);
         }

@@ -516,7 +516,7 @@ int cxlpool_release(cxlpool_client* client, cxlpool_lease lease) {
 }
 
 int cxlpool_begin(cxlpool_context* context, const cxlpool_digest* span, uint64_t length_bytes,
-                  const char* pool, cxlpool_fill* out) {
+                  uint64_t recompute_ns, const char* pool, cxlpool_fill* out) {
     return guarded([&] {
         if (context == nullptr || span == nullptr) {
             return refuse_argument(kNull);
@@ -531,6 +531,7 @@ int cxlpool_begin(cxlpool_context* context, const cxlpool_digest* span, uint64_t
         request.context = context->id;
         request.span = digest_from<SpanDigest>(*span);
         request.length_bytes = length_bytes;
+        request.recompute_ns = recompute_ns;
         request.pool = pool != nullptr ? pool : "";
         const auto begun = context->client->session->begin(std::move(request));
         if (!begun) {

@@ -155,6 +155,10 @@ Result<Config> Parser::parse() {
                                 {"trace", "debug", "info", "warning", "error"});
          }},
         // More threads than this wait for memory, not for each other.
+        {"eviction",
+         [&](const Node& v) {
+             return word_into(config_.eviction, reader_, v, parse_eviction_policy);
+         }},
         {"worker_threads",
          [&](const Node& v) { return into(config_.worker_threads, reader_.number(v, 1, 64)); }},
         {"listen", [&](const Node& v) { return read_listen(v); }},

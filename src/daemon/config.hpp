@@ -20,6 +20,7 @@
 #include "domain/gate.hpp"
 #include "domain/tier.hpp"
 #include "memory/provider.hpp"
+#include "registry/fair_share.hpp"
 #include "server/authorizer.hpp"
 #include "server/limits.hpp"
 #include "server/reactor.hpp"
@@ -71,6 +72,7 @@ struct Config {
     ReactorKind reactor = ReactorKind::automatic;
     std::string log_level = "info";
     std::size_t worker_threads = 2;
+    EvictionPolicy eviction = EvictionPolicy::fair;
     std::vector<PoolConfig> pools;
     std::vector<TenantConfig> tenants;
     std::vector<Grant> grants;

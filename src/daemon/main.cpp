@@ -125,6 +125,7 @@ ServerOptions server_options(const Config& config, std::vector<Profile> tiers) {
     options.mode = config.mode;
     options.limits = config.limits;
     options.worker_threads = config.worker_threads;
+    options.eviction = config.eviction;
     options.read_topology = [] { return read_live(); };
     for (const TenantConfig& tenant : config.tenants) {
         options.tenants.emplace_back(tenant.id, tenant.name);

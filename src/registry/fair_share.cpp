@@ -85,8 +85,8 @@ std::string_view to_word(EvictionPolicy policy) noexcept {
     return words::text_of(kPolicyWords, policy);
 }
 
-std::optional<EvictionPolicy> parse_eviction_policy(std::string_view word) noexcept {
-    return words::find(kPolicyWords, word);
+Result<EvictionPolicy> parse_eviction_policy(std::string_view word) {
+    return words::parse(kPolicyWords, "eviction policy", word);
 }
 
 std::optional<TenantId> choose_victim(std::span<const Claim> claims, TenantId causer,

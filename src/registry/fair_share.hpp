@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "base/ids.hpp"
+#include "base/result.hpp"
 
 namespace cxlpool {
 
@@ -20,7 +21,7 @@ enum class EvictionPolicy : std::uint8_t {
     lru,   // from who touched it least recently, whoever that is; for comparison
 };
 std::string_view to_word(EvictionPolicy policy) noexcept;
-std::optional<EvictionPolicy> parse_eviction_policy(std::string_view word) noexcept;
+Result<EvictionPolicy> parse_eviction_policy(std::string_view word);  // error: unknown_word
 
 inline constexpr std::uint32_t kDefaultWeight = 100;
 

@@ -74,7 +74,18 @@ void AuditLog::replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest
                  cell.value, hex(span));
 }
 
+void AuditLog::evicted(TenantId causer, const Evicted& gone) {
+    EvictionFlow& flow = evictions_[{causer, gone.victim}];
+    flow.cells += gone.cells.size();
+    flow.bytes += gone.bytes;
+}
+
 void AuditLog::flush(Timestamp monotonic) {
+    for (const auto& [who, flow] : evictions_) {
+        spdlog::info("audit event=evicted causer={} victim={} cells={} bytes={}", who.first.value,
+                     who.second.value, flow.cells, flow.bytes);
+    }
+    evictions_.clear();
     const std::uint64_t second = monotonic.ns / 1'000'000'000ULL;
     if (second != second_) {
         second_ = second;

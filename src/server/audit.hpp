@@ -43,6 +43,11 @@ class AuditLog {
     // Each needs an act of an operator before, so it is never left out.
     void replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span);
 
+    // audit event=evicted causer= victim= cells= bytes=
+    // One line for each two tenants since the last flush(): the victim's cells that went for new
+    // ones of the causer. Not for a tenant's own.
+    void evicted(TenantId causer, const Evicted& gone);
+
     // Writes what was kept. Called a few times a second.
     void flush(Timestamp monotonic);
 
@@ -70,6 +75,7 @@ class AuditLog {
     };
 
     std::vector<CrossTenant> pending_;
+    std::map<std::pair<TenantId, TenantId>, EvictionFlow> evictions_;
     std::uint64_t not_kept_ = 0;
     std::uint64_t second_ = 0;
     Budget refused_;

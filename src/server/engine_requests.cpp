@@ -281,55 +281,15 @@ void Server::let_go(Session& session, std::uint32_t lease_index) {
     }
 }
 
-Result<Location> Server::place(TenantId owner, std::uint64_t length_bytes,
-                               const std::string& pool) {
-    std::optional<Error> last;
-    std::uint64_t largest_bytes = 0;
-    for (std::size_t i = 0; i < pools_.size(); ++i) {
-        if (!pool.empty() && pools_[i].pool->name() != pool) {
-            continue;
-        }
-        largest_bytes = std::max(largest_bytes, pools_[i].pool->usage().capacity_bytes);
-        const Result<Placement> placement = pools_[i].pool->place_private(owner, length_bytes);
-        if (placement) {
-            return Location{i, *placement, false};
-        }
-        last = placement.error();
-    }
-    if (!last) {
-        return Error{Errc::not_found, "no pool of this name"};
-    }
-    if (length_bytes > largest_bytes) {
-        return Error{Errc::span_exceeds_capacity,
-                     "a cell of " + std::to_string(length_bytes) +
-                         " bytes fits no pool, not even " +
-                         "an empty one: the largest that it may be in has " +
-                         std::to_string(largest_bytes) + " bytes"};
-    }
-    if (last->code() == Errc::capacity) {
-        // How full the pool is says how much others have stored.
-        return Error{Errc::capacity, "no room for a cell of this size"};
-    }
-    spdlog::warn("placing {} bytes for tenant {} failed: {}; the engine is told", length_bytes,
-                 owner.value, last->message());
-    return Error{last->code(), "the daemon could not make room for this cell"};
-}
-
 void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequest& request) {
     const Result<ContextKey> key = context_of(session, request.context);
     if (!key) {
         reply(session, wire::Type::begin, cookie, key.error());
         return;
     }
-    if (used_up(session.last_segment)) {
-        reply(session, wire::Type::begin, cookie, Error{Errc::limit_exceeded, kUsedUp});
-        return;
-    }
-    const auto promised = promised_bytes_.find(session.peer.uid);
-    if (const Result<void> allowed =
-            registry_.check_begin(*session.connection, *key, request.span, request.length_bytes,
-                                  promised == promised_bytes_.end() ? 0 : promised->second);
-        !allowed) {
+    const NewCell cell{*key, request.span, request.length_bytes, request.pool,
+                       request.recompute_ns};
+    if (const Result<void> allowed = check_begin(session, cell); !allowed) {
         reply(session, wire::Type::begin, cookie, allowed.error());
         return;
     }
@@ -340,23 +300,48 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
         audit_.replaced(session.peer.uid, session.tenant, *dropped, request.span);
         settle();
     }
-    const Result<Location> location = place(session.tenant, request.length_bytes, request.pool);
+    Need need;
+    need.tenant = session.tenant;
+    need.pool = pool_for(cell);
+    need.bytes = cell.length_bytes;
+    need.attempt = [this, cell](Session& there, std::uint64_t number) {
+        return begin_placed(there, number, cell);
+    };
+    // Its values stay what they are, whatever the connection does meanwhile.
+    interner_.retain(*key, session.tenant);
+    need.ended = [this, key = *key, owner = session.tenant] { interner_.release(key, owner); };
+    with_room(session, wire::Type::begin, cookie, std::move(need));
+}
+
+Result<void> Server::check_begin(const Session& session, const NewCell& cell) const {
+    if (used_up(session.last_segment)) {
+        return Error{Errc::limit_exceeded, kUsedUp};
+    }
+    const auto promised = promised_bytes_.find(session.peer.uid);
+    return registry_.check_begin(*session.connection, cell.key, cell.span, cell.length_bytes,
+                                 promised == promised_bytes_.end() ? 0 : promised->second);
+}
+
+Server::Attempt Server::begin_placed(Session& session, std::uint64_t cookie, const NewCell& cell) {
+    // Again for one that waited: another request of the tenant may have been quicker.
+    if (const Result<void> allowed = check_begin(session, cell); !allowed) {
+        return Answer(allowed.error());
+    }
+    const Result<Location> location = place(session.tenant, cell.length_bytes, cell.pool);
     if (!location) {
-        reply(session, wire::Type::begin, cookie, location.error());
-        return;
+        return location.error().code() == Errc::capacity ? Attempt(NoRoom{})
+                                                         : Attempt(Answer(location.error()));
     }
     Pool& pool = *pools_[location->pool].pool;
     if (!pool.needs_scrub(location->placement)) {
-        reply(session, wire::Type::begin, cookie,
-              finish_begin(session, *key, request.span, *location));
-        return;
+        return finish_begin(session, cell, *location);
     }
     // The bytes are somebody's or nobody knows whose: nobody sees them before they are zero.
     const std::span<std::byte> bytes = pool.extent_bytes(location->placement);
     auto scrubbed = std::make_shared<Result<void>>();
-    interner_.retain(*key, session.tenant);
-    promised_bytes_[session.peer.uid] += request.length_bytes;
-    const auto keep_promise = [this, uid = session.peer.uid, length = request.length_bytes] {
+    interner_.retain(cell.key, session.tenant);
+    promised_bytes_[session.peer.uid] += cell.length_bytes;
+    const auto keep_promise = [this, uid = session.peer.uid, length = cell.length_bytes] {
         const auto at = promised_bytes_.find(uid);
         CXLPOOL_CHECK(at != promised_bytes_.end() && at->second >= length);
         at->second -= length;
@@ -366,8 +351,8 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
     };
     const Result<void> accepted = run_job(
         session, wire::Type::begin, cookie, [bytes, scrubbed] { *scrubbed = guarded_zero(bytes); },
-        [this, key = *key, owner = session.tenant, span = request.span, location = *location,
-         scrubbed, keep_promise](Session* there) -> Answer {
+        [this, cell, owner = session.tenant, location = *location, scrubbed,
+         keep_promise](Session* there) -> Answer {
             keep_promise();
             Answer answer = Error{Errc::disconnected, "the connection is gone"};
             if (!*scrubbed) {
@@ -377,32 +362,34 @@ void Server::begin(Session& session, std::uint64_t cookie, const wire::BeginRequ
                 CXLPOOL_CHECK(
                     pools_[location.pool].pool->mark_scrubbed(location.placement).has_value());
                 if (there != nullptr) {
-                    answer = finish_begin(*there, key, span, location);
+                    answer = finish_begin(*there, cell, location);
                 } else {
                     release_location(location);
                 }
             }
-            interner_.release(key, owner);
+            interner_.release(cell.key, owner);
             return answer;
         });
     if (!accepted) {
         keep_promise();
-        interner_.release(*key, session.tenant);
+        interner_.release(cell.key, session.tenant);
         release_location(*location);
-        reply(session, wire::Type::begin, cookie, accepted.error());
+        return Answer(accepted.error());
     }
+    return Later{};
 }
 
-Server::Answer Server::finish_begin(Session& session, const ContextKey& key, const SpanDigest& span,
+Server::Answer Server::finish_begin(Session& session, const NewCell& cell,
                                     const Location& location) {
-    const Result<BeginGrant> grant = registry_.begin(*session.connection, key, span, location,
-                                                     clock_.monotonic(), clock_.wall());
+    const Result<BeginGrant> grant =
+        registry_.begin(*session.connection, cell.key, cell.span, location, clock_.monotonic(),
+                        clock_.wall(), cell.recompute_ns);
     if (!grant) {
         release_location(location);
         return grant.error();
     }
     if (grant->replaced) {
-        audit_.replaced(session.peer.uid, session.tenant, grant->replaced, span);
+        audit_.replaced(session.peer.uid, session.tenant, grant->replaced, cell.span);
     }
     settle();
     wire::BeginReply out;
@@ -463,23 +450,39 @@ Result<void> Server::run_job(Session& session, wire::Type type, std::uint64_t co
 
 void Server::run_work(Session& session, wire::Type type, std::uint64_t cookie, const Work& work,
                       FinishWork finish) {
-    Pool& pool = *pools_[work.source.pool].pool;
-    std::optional<Location> copy;
-    std::span<std::byte> target;
-    if (work.move) {
-        const Result<Placement> placed = pool.place_shared(work.owner, work.length_bytes);
-        if (!placed) {
-            registry_.abandon(work);
-            reply(session, type, cookie,
-                  placed.error().code() == Errc::capacity
-                      ? Error{Errc::capacity, "no room for the shared copy of this cell"}
-                      : Error{placed.error().code(), "the daemon could not make a shared copy"});
-            return;
-        }
-        copy = Location{work.source.pool, *placed, true};
-        target = pool.bytes(*placed);
+    if (!work.move) {
+        finish_attempt(session, type, cookie,
+                       run_work_in(session, type, cookie, work, std::nullopt, finish));
+        return;
     }
-    const std::span<std::byte> source = pool.bytes(work.source.placement);
+    Need need;
+    need.tenant = work.owner;
+    need.pool = work.source.pool;
+    need.bytes = work.length_bytes;
+    need.segment = true;
+    need.attempt = [this, type, work, finish](Session& there, std::uint64_t number) -> Attempt {
+        Pool& pool = *pools_[work.source.pool].pool;
+        const Result<Placement> placed = pool.place_shared(work.owner, work.length_bytes);
+        if (placed) {
+            return run_work_in(there, type, number, work, located(work.source.pool, *placed, true),
+                               finish);
+        }
+        if (placed.error().code() == Errc::capacity) {
+            return NoRoom{};
+        }
+        registry_.abandon(work);
+        return Answer(Error{placed.error().code(), "the daemon could not make a shared copy"});
+    };
+    need.given_up = [this, work] { registry_.abandon(work); };
+    with_room(session, type, cookie, std::move(need));
+}
+
+Server::Attempt Server::run_work_in(Session& session, wire::Type type, std::uint64_t cookie,
+                                    const Work& work, const std::optional<Location>& copy,
+                                    const FinishWork& finish) {
+    const std::span<std::byte> target =
+        copy ? pools_[copy->pool].pool->bytes(copy->placement) : std::span<std::byte>{};
+    const std::span<std::byte> source = pools_[work.source.pool].pool->bytes(work.source.placement);
     auto digest = std::make_shared<Result<ContentDigest>>(ContentDigest{});
     const Result<void> accepted = run_job(
         session, type, cookie,
@@ -493,7 +496,7 @@ void Server::run_work(Session& session, wire::Type type, std::uint64_t cookie, c
             // Over the copy where there is one: its bytes can no longer change.
             *digest = guarded_digest(target.empty() ? source : target);
         },
-        [this, work, copy, digest, finish = std::move(finish)](Session*) -> Answer {
+        [this, work, copy, digest, finish](Session*) -> Answer {
             if (*digest) {
                 return finish(**digest, copy);
             }
@@ -510,8 +513,9 @@ void Server::run_work(Session& session, wire::Type type, std::uint64_t cookie, c
         if (copy) {
             release_location(*copy);
         }
-        reply(session, type, cookie, accepted.error());
+        return Answer(accepted.error());
     }
+    return Later{};
 }
 
 void Server::seal(Session& session, std::uint64_t cookie, const wire::SealRequest& request) {

@@ -56,7 +56,7 @@ Server::Server(Reactor& reactor, const Clock& clock, Authorizer authorizer, Serv
       options_(std::move(options)),
       pools_(std::move(pools)),
       interner_(options_.limits.axis_values_per_tenant, options_.limits.axis_values),
-      registry_(options_.mode, registry_limits(options_.limits)),
+      registry_(options_.mode, registry_limits(options_.limits), options_.eviction),
       buffer_(wire::kMaxMessageBytes),
       started_at_(clock.monotonic()),
       workers_(std::make_unique<WorkerPool>(reactor, options_.worker_threads, kMaxWaitingJobs)) {}
@@ -491,6 +491,7 @@ void Server::start_scrubs() {
             finish();
             --running_scrubs_;
             start_scrubs();
+            serve_waiting();
         });
         if (!accepted) {
             scrubs_.push_front(std::move(scrub));

@@ -10,12 +10,14 @@
 // topology.
 #pragma once
 
+#include <cstdint>
 #include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "base/clock.hpp"
@@ -45,6 +47,7 @@ struct ServerOptions {
     std::vector<std::pair<TenantId, std::string>> tenants;
     std::vector<Profile> tiers;  // of the host's own memory, for plans
     std::size_t worker_threads = 2;
+    EvictionPolicy eviction = EvictionPolicy::fair;
     // Called on a worker when an operator asks for the topology.
     std::function<Result<Topology>()> read_topology;
 };
@@ -69,6 +72,38 @@ class Server {
   private:
     using Reply = wire::ReplyBody;
     using Answer = Result<Reply>;
+
+    // What came of a request that needs room: its answer; nothing yet, as a worker has it; or that
+    // there is no room.
+    struct Later {};
+    struct NoRoom {};
+    using Attempt = std::variant<Answer, Later, NoRoom>;
+    struct Need {
+        TenantId tenant;
+        std::size_t pool = 0;
+        std::uint64_t bytes = 0;
+        bool segment = false;  // one of its own
+        std::function<Attempt(Session&, std::uint64_t cookie)> attempt;
+        std::function<void()> given_up;  // there will be no attempt that succeeds; may be empty
+        std::function<void()> ended;     // there will be no attempt more; may be empty
+        void end() const {
+            if (ended) {
+                ended();
+            }
+        }
+        void give_up() const {
+            if (given_up) {
+                given_up();
+            }
+            end();
+        }
+    };
+    struct Waiting {
+        std::uint64_t session = 0;
+        wire::Type type = wire::Type::begin;
+        std::uint64_t cookie = 0;
+        Need need;
+    };
 
     Server(Reactor& reactor, const Clock& clock, Authorizer authorizer, ServerOptions options,
            std::vector<ServedPool> pools);
@@ -100,9 +135,17 @@ class Server {
     Answer register_context(Session& session, const wire::ContextRegisterRequest& request);
     Answer release_context(Session& session, const wire::ContextReleaseRequest& request);
     Answer look_up(Session& session, const wire::LookupRequest& request);
+    struct NewCell {
+        ContextKey key;
+        SpanDigest span;
+        std::uint64_t length_bytes = 0;
+        std::string pool;  // empty: any
+        std::uint64_t recompute_ns = 0;
+    };
     void begin(Session& session, std::uint64_t cookie, const wire::BeginRequest& request);
-    Answer finish_begin(Session& session, const ContextKey& key, const SpanDigest& span,
-                        const Location& location);
+    Result<void> check_begin(const Session& session, const NewCell& cell) const;
+    Attempt begin_placed(Session& session, std::uint64_t cookie, const NewCell& cell);
+    Answer finish_begin(Session& session, const NewCell& cell, const Location& location);
     Answer map(Session& session, const wire::MapRequest& request, UniqueFd& descriptor);
     void seal(Session& session, std::uint64_t cookie, const wire::SealRequest& request);
     void share(Session& session, std::uint64_t cookie, const wire::ShareRequest& request);
@@ -111,7 +154,6 @@ class Server {
     Answer plan_fleet(const wire::PlanFleetRequest& request) const;
     Answer plan_placement(const wire::PlanPlacementRequest& request) const;
     Result<ContextKey> context_of(const Session& session, std::uint32_t handle) const;
-    Result<Location> place(TenantId owner, std::uint64_t length_bytes, const std::string& pool);
     std::uint32_t hold(Session& session, const LeaseRef& lease, const Location& location,
                        bool writable);
     void let_go(Session& session, std::uint32_t lease_index);
@@ -120,10 +162,26 @@ class Server {
         std::function<Answer(const ContentDigest&, const std::optional<Location>& moved)>;
     void run_work(Session& session, wire::Type type, std::uint64_t cookie, const Work& work,
                   FinishWork finish);
+    Attempt run_work_in(Session& session, wire::Type type, std::uint64_t cookie, const Work& work,
+                        const std::optional<Location>& copy, const FinishWork& finish);
     // Runs `job` on a worker; `finish` then makes the answer of the request, for a session that
     // may be gone by then (null). Error: limit_exceeded; then neither is called.
     Result<void> run_job(Session& session, wire::Type type, std::uint64_t cookie,
                          std::function<void()> job, std::function<Answer(Session*)> finish);
+
+    // room.cpp
+    // Errors: not_found, span_exceeds_capacity, capacity, and those of Pool::place_private.
+    Result<Location> place(TenantId owner, std::uint64_t length_bytes, const std::string& pool);
+    std::size_t pool_for(const NewCell& cell) const;  // the one in which room is made for it
+    Location located(std::size_t pool, const Placement& placement, bool offered) const;
+    void finish_attempt(Session& session, wire::Type type, std::uint64_t cookie, Attempt attempt);
+    // Attempts the request; when there is no room, it waits until what has to go for it is gone and
+    // overwritten, or until nothing may go.
+    void with_room(Session& session, wire::Type type, std::uint64_t cookie, Need need);
+    void serve_waiting();
+    bool serve_first();  // false: it still waits
+    bool bytes_under_way() const noexcept;
+    bool make_room(const Need& need);  // false: nothing may go
 
     // operator_requests.cpp
     Answer adjudicate(Session& session, const wire::AdjudicateRequest& request);
@@ -169,6 +227,8 @@ class Server {
     };
     std::deque<Scrub> scrubs_;  // bounded by the placements that the pools can hold
     std::size_t running_scrubs_ = 0;
+    std::deque<Waiting> waiting_;  // bounded by the pending requests of the connections
+    bool serving_waiting_ = false;
     std::unique_ptr<WorkerPool> workers_;  // last: its jobs refer to the pools
 };
 

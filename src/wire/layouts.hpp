@@ -70,6 +70,7 @@ void layout(C& c, Field<C, BeginRequest> m) {
     c.reserved(4);
     c.digest("span", m.span);
     c.number("length", m.length_bytes);
+    c.number("recompute", m.recompute_ns);
     c.name("pool", m.pool, kMaxNameBytes);
 }
 

@@ -145,7 +145,8 @@ struct BeginRequest {
     std::uint32_t context = 0;
     SpanDigest span;
     std::uint64_t length_bytes = 0;
-    std::string pool;  // empty: the daemon chooses
+    std::uint64_t recompute_ns = 0;  // what computing these bytes again takes; 0: unknown
+    std::string pool;                // empty: the daemon chooses
     bool operator==(const BeginRequest&) const = default;
 };
 struct BeginReply {

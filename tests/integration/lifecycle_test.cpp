@@ -56,12 +56,12 @@ void expect_no_lease_lives_after(int signal) {
     sealed_span.bytes.fill(1);
     SpanDigest filling_span;
     filling_span.bytes.fill(2);
-    const auto sealed = session.begin(wire::BeginRequest{*context, sealed_span, 4096, ""});
+    const auto sealed = session.begin(wire::BeginRequest{*context, sealed_span, 4096, 0, ""});
     ASSERT_TRUE(sealed) << sealed.error().message();
     ASSERT_TRUE(session.seal(sealed->grant.lease));
     const auto hits = session.lookup(*context, std::span(&sealed_span, 1));
     ASSERT_TRUE(hits) << hits.error().message();
-    const auto filling = session.begin(wire::BeginRequest{*context, filling_span, 4096, ""});
+    const auto filling = session.begin(wire::BeginRequest{*context, filling_span, 4096, 0, ""});
     ASSERT_TRUE(filling) << filling.error().message();
     ASSERT_TRUE(session.live((*hits)[0].lease));
     ASSERT_TRUE(session.live(filling->grant.lease));

@@ -31,14 +31,14 @@ struct World {
 
         cxlpool_fill first{};
         first.struct_size = sizeof first;
-        EXPECT_EQ(cxlpool_begin(context, &sealed, 100, nullptr, &first), CXLPOOL_OK);
+        EXPECT_EQ(cxlpool_begin(context, &sealed, 100, 0, nullptr, &first), CXLPOOL_OK);
         std::memset(first.data, 0x5A, 100);
         EXPECT_EQ(cxlpool_seal(client, &first, nullptr), CXLPOOL_OK);
         EXPECT_EQ(cxlpool_lookup(context, &sealed, 1, &hit), CXLPOOL_OK);
         EXPECT_EQ(hit.verdict, static_cast<std::uint32_t>(CXLPOOL_HIT_IN_PLACE));
 
         fill.struct_size = sizeof fill;
-        EXPECT_EQ(cxlpool_begin(context, &open, 5000, nullptr, &fill), CXLPOOL_OK);
+        EXPECT_EQ(cxlpool_begin(context, &open, 5000, 0, nullptr, &fill), CXLPOOL_OK);
         static_cast<void>(daemon.take_requests());
     }
     ~World() { cxlpool_close(client); }

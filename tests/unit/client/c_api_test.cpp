@@ -124,7 +124,7 @@ TEST(CApi, ShareAndBeginCarryTheirArguments) {
     ASSERT_EQ(cxlpool_share(w.context, &w.sealed, CXLPOOL_SCOPE_FLEET, allow, 2), CXLPOOL_OK);
     cxlpool_fill fill{};
     fill.struct_size = sizeof fill;
-    ASSERT_EQ(cxlpool_begin(w.context, &w.fresh, 64, "cxl0", &fill), CXLPOOL_OK);
+    ASSERT_EQ(cxlpool_begin(w.context, &w.fresh, 64, 8000000, "cxl0", &fill), CXLPOOL_OK);
     const auto requests = w.daemon.take_requests();
     ASSERT_EQ(requests.size(), 2U) << "the segment of the fill is mapped already";
     const auto& share = std::get<wire::ShareRequest>(requests[0].body);
@@ -135,6 +135,7 @@ TEST(CApi, ShareAndBeginCarryTheirArguments) {
     const auto& begin = std::get<wire::BeginRequest>(requests[1].body);
     EXPECT_EQ(begin.pool, "cxl0");
     EXPECT_EQ(begin.length_bytes, 64U);
+    EXPECT_EQ(begin.recompute_ns, 8'000'000U);
 }
 
 TEST(CApi, ASegmentDescriptorForReadingStaysThat) {

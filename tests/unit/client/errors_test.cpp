@@ -84,7 +84,7 @@ Outcome call_begin(World& w) {
     auto fill = filled_with<cxlpool_fill>(0x77);
     fill.struct_size = sizeof fill;
     const auto before = fill;
-    const int code = cxlpool_begin(w.context, &w.fresh, 64, nullptr, &fill);
+    const int code = cxlpool_begin(w.context, &w.fresh, 64, 0, nullptr, &fill);
     return {code, std::memcmp(&fill, &before, sizeof fill) == 0};
 }
 
@@ -394,9 +394,9 @@ TEST_F(Local, NullPointers) {
         cxlpool_attend(w.client, &w.hit, nullptr),
         cxlpool_renew(nullptr, w.hit.lease, nullptr),
         cxlpool_release(nullptr, w.hit.lease),
-        cxlpool_begin(nullptr, &w.fresh, 1, nullptr, &w.fill),
-        cxlpool_begin(w.context, nullptr, 1, nullptr, &w.fill),
-        cxlpool_begin(w.context, &w.fresh, 1, nullptr, nullptr),
+        cxlpool_begin(nullptr, &w.fresh, 1, 0, nullptr, &w.fill),
+        cxlpool_begin(w.context, nullptr, 1, 0, nullptr, &w.fill),
+        cxlpool_begin(w.context, &w.fresh, 1, 0, nullptr, nullptr),
         cxlpool_seal(nullptr, &w.fill, nullptr),
         cxlpool_seal(w.client, nullptr, nullptr),
         cxlpool_share(nullptr, &w.sealed, 0, nullptr, 0),
@@ -428,7 +428,7 @@ TEST_F(Local, StructuresOfASizeThatThisLibraryDoesNotHave) {
     cxlpool_options options{};
     cxlpool_client* client = nullptr;
     EXPECT_EQ(cxlpool_get_info(w.client, &info), CXLPOOL_E_INVALID_ARGUMENT);
-    EXPECT_EQ(cxlpool_begin(w.context, &w.fresh, 1, nullptr, &fill), CXLPOOL_E_INVALID_ARGUMENT);
+    EXPECT_EQ(cxlpool_begin(w.context, &w.fresh, 1, 0, nullptr, &fill), CXLPOOL_E_INVALID_ARGUMENT);
     EXPECT_EQ(cxlpool_seal(w.client, &fill, nullptr), CXLPOOL_E_INVALID_ARGUMENT);
     EXPECT_EQ(cxlpool_connect(&options, &client), CXLPOOL_E_INVALID_ARGUMENT);
     plan.struct_size = sizeof plan;
@@ -511,8 +511,8 @@ TEST_F(Local, WordsThatDoNotExist) {
     expect_refused(cxlpool_segment_fd(w.client, 1, 2, &fd), CXLPOOL_E_INVALID_ARGUMENT,
                    "no such access");
     const std::string pool(65, 'p');
-    EXPECT_EQ(cxlpool_begin(w.context, &w.fresh, 1, pool.c_str(), &w.fill), CXLPOOL_E_TOO_LARGE);
-    expect_refused(cxlpool_begin(w.context, &w.fresh, 0, nullptr, &w.fill),
+    EXPECT_EQ(cxlpool_begin(w.context, &w.fresh, 1, 0, pool.c_str(), &w.fill), CXLPOOL_E_TOO_LARGE);
+    expect_refused(cxlpool_begin(w.context, &w.fresh, 0, 0, nullptr, &w.fill),
                    CXLPOOL_E_INVALID_ARGUMENT, "at least one byte");
     cxlpool_fleet_question question{};
     question.struct_size = sizeof question;

@@ -49,7 +49,7 @@ class SessionTest : public testing::Test {
         return std::move(session).value();
     }
     void make_cell(Session& session, std::uint32_t n, std::uint64_t length_bytes = 64) {
-        auto fill = session.begin({1, span_of(n), length_bytes, ""});
+        auto fill = session.begin({1, span_of(n), length_bytes, 0, ""});
         ASSERT_TRUE(fill) << fill.error().message();
         ASSERT_TRUE(session.seal(fill->grant.lease));
     }
@@ -212,7 +212,7 @@ TEST_F(SessionTest, ARefusalCarriesNothingButItsVerdict) {
 
 TEST_F(SessionTest, ASegmentIsMappedOnceForAllThatIsInIt) {
     const auto session = must_open();
-    const auto fill = session->begin({1, span_of(1), 64, ""});
+    const auto fill = session->begin({1, span_of(1), 64, 0, ""});
     make_cell(*session, 2);
     ASSERT_TRUE(session->seal(fill->grant.lease));
     EXPECT_EQ(count(wire::Type::map), 1U) << "for writing both";
@@ -260,7 +260,7 @@ TEST_F(SessionTest, AHitThatWasTamperedWithIsRefused) {
 TEST_F(SessionTest, AFillWhoseBytesCannotBeMappedIsRolledBack) {
     const auto session = must_open();
     daemon.refuse(wire::Type::map, Errc::not_permitted, "no");
-    EXPECT_EQ(session->begin({1, span_of(1), 64, ""}).error().code(), Errc::not_permitted);
+    EXPECT_EQ(session->begin({1, span_of(1), 64, 0, ""}).error().code(), Errc::not_permitted);
     EXPECT_EQ(daemon.live_leases(), 0U);
 }
 
@@ -269,7 +269,7 @@ TEST_F(SessionTest, ABeginThatCannotBeTrueIsNonsense) {
         daemon.on(wire::Type::begin, [reply](const wire::Request& request) {
             return Answer{{FakeDaemon::encode(wire::Type::begin, request.cookie, reply)}};
         });
-        return must_open()->begin({1, span_of(1), 64, ""}).error();
+        return must_open()->begin({1, span_of(1), 64, 0, ""}).error();
     };
     EXPECT_THAT(nonsense({{0, 0}, 11, 0, 64}).message(), HasSubstr("without a lease"));
     EXPECT_THAT(nonsense({{0, 1}, 11, 0, 63}).message(), HasSubstr("fewer bytes"));
@@ -286,7 +286,7 @@ TEST_F(SessionTest, AMapWithoutADescriptorOrWithAWrongOneIsNonsense) {
                 descriptor};
         });
         const auto session = must_open();
-        const auto error = session->begin({1, span_of(1), 64, ""}).error();
+        const auto error = session->begin({1, span_of(1), 64, 0, ""}).error();
         EXPECT_EQ(session->renew({0, 1}).error().code(), Errc::disconnected);
         return error;
     };

@@ -60,6 +60,7 @@ TEST(Config, TheMinimalOneTakesDefaultsForTheRest) {
     EXPECT_EQ(config.reactor, ReactorKind::automatic);
     EXPECT_EQ(config.log_level, "info");
     EXPECT_EQ(config.worker_threads, 2U);
+    EXPECT_EQ(config.eviction, EvictionPolicy::fair);
     ASSERT_EQ(config.pools.size(), 1U);
     const PoolConfig& pool = config.pools[0];
     EXPECT_EQ(pool.name, "embedded");
@@ -89,6 +90,7 @@ state_directory = "/srv/cxlpool"
 reactor = "poll"
 log_level = "debug"
 worker_threads = 4
+eviction = "lru"
 
 [listen]
 engine = "/tmp/e.sock"
@@ -175,6 +177,7 @@ name = "last"
     EXPECT_EQ(config.reactor, ReactorKind::poll);
     EXPECT_EQ(config.log_level, "debug");
     EXPECT_EQ(config.worker_threads, 4U);
+    EXPECT_EQ(config.eviction, EvictionPolicy::lru);
     EXPECT_EQ(config.engine.path, "/tmp/e.sock");
     EXPECT_EQ(config.engine.mode, 0660U);
     EXPECT_EQ(config.engine.group, "root");

@@ -81,9 +81,9 @@ TEST(FairShare, LruLooksAtTheTouchAloneSaveForReservations) {
 
 TEST(FairShare, Words) {
     for (const EvictionPolicy policy : {EvictionPolicy::fair, EvictionPolicy::lru}) {
-        EXPECT_EQ(parse_eviction_policy(to_word(policy)), policy);
+        EXPECT_EQ(*parse_eviction_policy(to_word(policy)), policy);
     }
-    EXPECT_EQ(parse_eviction_policy("random"), std::nullopt);
+    EXPECT_EQ(parse_eviction_policy("random").error().code(), Errc::unknown_word);
 }
 
 }  // namespace

@@ -246,7 +246,7 @@ TEST(Encode, RefusesWhatDecodeWould) {
                    Errc::invalid_argument, "document");
     expect_refused(encode(Request{1, MapRequest{1, static_cast<MapAccess>(2)}}),
                    Errc::invalid_argument, "access");
-    expect_refused(encode(Request{1, BeginRequest{1, {}, 1, std::string(65, 'p')}}),
+    expect_refused(encode(Request{1, BeginRequest{1, {}, 1, 0, std::string(65, 'p')}}),
                    Errc::too_large, "pool");
     expect_refused(
         encode(Reply{Type::document, Errc::ok, 1, DocumentReply{0, 0, std::string(60001, ' ')}}),

@@ -97,7 +97,7 @@ inline std::vector<Sample> all() {
     no_lease.status = static_cast<std::uint16_t>(Errc::limit_exceeded);
     reply("lookup", Type::lookup, LookupReply{{hit, miss, no_lease}});
 
-    request("begin", BeginRequest{7, span, 0x800000, "cxl0"});
+    request("begin", BeginRequest{7, span, 0x800000, 8000000, "cxl0"});
     reply("begin", Type::begin, BeginReply{{3, 9}, 4, 0x200000, 0x800000});
     request("map", MapRequest{4, MapAccess::write});
     reply("map", Type::map, MapReply{0x4000000, 0x200000});
