@@ -1,17 +1,13 @@
 #include "daemon/config.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
+#include <map>
 #include <string>
 #include <utility>
 
-#include "base/unique_fd.hpp"
 #include "base/units.hpp"
 #include "daemon/config_names.hpp"
 #include "daemon/config_reader.hpp"
@@ -97,13 +93,15 @@ Result<std::uint32_t> read_id(const Reader& reader, const Node& value,
     return static_cast<std::uint32_t>(id);
 }
 
+// A tenant that the grant or listener at `index` names.
 struct PendingTenant {
-    std::size_t grant = 0;
+    bool of_listener = false;
+    std::size_t index = 0;
     const Node* value = nullptr;
 };
 
-// One pass over a document. Grants may name tenants that are declared further down, so those are
-// looked up last.
+// One pass over a document. Grants and listeners may name tenants that are declared further down,
+// and a path may be taken by a table further down, so those are looked at last.
 class Parser {
   public:
     Parser(std::string_view file, const Node& root) : reader_(file), root_(root) {
@@ -123,15 +121,19 @@ class Parser {
     Result<void> read_grant(const Node& table);
     Result<void> read_roles(const Node& array, Grant& grant) const;
     Result<void> check_grant(const Node& table, const Grant& grant) const;
+    Result<void> read_listener(const Node& table);
+    Result<void> check_paths() const;
+    Result<void> read_tenant_names(const Node& array, bool of_listener, std::size_t index);
     Result<TenantId> tenant_of(const Node& value) const;
     Result<void> resolve_tenants();
-    Result<void> read_socket_path(const Node& value, SocketConfig& socket) const;
+    Result<void> read_socket_path(const Node& value, std::string& path) const;
     Result<void> read_group(const Node& value, SocketConfig& socket) const;
 
     Reader reader_;
     const Node& root_;
     Config config_;
     std::vector<PendingTenant> pending_;
+    std::vector<const Node*> listener_paths_;  // in the order of config_.listeners
 };
 
 Result<Config> Parser::parse() {
@@ -166,6 +168,8 @@ Result<Config> Parser::parse() {
         {"pool", [&](const Node& v) { return read_each(v, "[[pool]]", &Parser::read_pool); }},
         {"tenant", [&](const Node& v) { return read_each(v, "[[tenant]]", &Parser::read_tenant); }},
         {"grant", [&](const Node& v) { return read_each(v, "[[grant]]", &Parser::read_grant); }},
+        {"listener",
+         [&](const Node& v) { return read_each(v, "[[listener]]", &Parser::read_listener); }},
     };
     CXLPOOL_TRY(reader_.check_keys(root_, "the file", keys));
     if (root_.find("tenancy") == nullptr) {
@@ -175,10 +179,11 @@ Result<Config> Parser::parse() {
     }
     CXLPOOL_TRY(reader_.read_table(root_, "the file", keys));
     CXLPOOL_TRY(resolve_tenants());
+    CXLPOOL_TRY(check_paths());
     if (config_.pools.empty()) {
         return missing(reader_, root_, "no pool; add a [[pool]] table");
     }
-    if (config_.grants.empty()) {
+    if (config_.grants.empty() && config_.listeners.empty()) {
         return missing(reader_, root_, "no grant, so nobody could connect; add a [[grant]] table");
     }
     return std::move(config_);
@@ -198,10 +203,10 @@ Result<void> Parser::read_each(const Node& array, std::string_view what,
     return {};
 }
 
-Result<void> Parser::read_socket_path(const Node& value, SocketConfig& socket) const {
-    CXLPOOL_TRY(into(socket.path, reader_.absolute_path(value)));
-    if (socket.path.size() >= sizeof(sockaddr_un::sun_path) || socket.path.back() == '/') {
-        return reader_.invalid(value, quoted(socket.path) +
+Result<void> Parser::read_socket_path(const Node& value, std::string& path) const {
+    CXLPOOL_TRY(into(path, reader_.absolute_path(value)));
+    if (path.size() >= sizeof(sockaddr_un::sun_path) || path.back() == '/') {
+        return reader_.invalid(value, quoted(path) +
                                           " cannot be a socket; write the path of a file, of at "
                                           "most 107 bytes");
     }
@@ -235,17 +240,75 @@ Result<void> Parser::read_listen(const Node& table) {
     CXLPOOL_TRY(reader_.read_table(
         table, "[listen]",
         {
-            {"engine", [&](const Node& v) { return read_socket_path(v, config_.engine); }},
-            {"admin", [&](const Node& v) { return read_socket_path(v, config_.admin); }},
+            {"engine", [&](const Node& v) { return read_socket_path(v, config_.engine.path); }},
+            {"admin", [&](const Node& v) { return read_socket_path(v, config_.admin.path); }},
             {"engine_mode",
              [&](const Node& v) { return into(config_.engine.mode, reader_.file_mode(v)); }},
             {"admin_mode", admin_mode},
             {"engine_group", [&](const Node& v) { return read_group(v, config_.engine); }},
             {"admin_group", [&](const Node& v) { return read_group(v, config_.admin); }},
         }));
-    if (config_.engine.path == config_.admin.path) {
+    if (normal_path(config_.engine.path) == normal_path(config_.admin.path)) {
         return missing(reader_, table,
                        "engine and admin are one path; give the operator's socket its own");
+    }
+    return {};
+}
+
+Result<void> Parser::read_listener(const Node& table) {
+    if (config_.listeners.size() >= kMaxListeners) {
+        return missing(
+            reader_, table,
+            "more than " + std::to_string(kMaxListeners) + " listeners; remove some of them");
+    }
+    ListenerConfig listener;
+    listener.where = reader_.where(table.position);
+    const std::size_t index = config_.listeners.size();
+    CXLPOOL_TRY(reader_.read_table(
+        table, "[[listener]]",
+        {
+            {"path", [&](const Node& v) { return read_socket_path(v, listener.path); }},
+            {"mode", [&](const Node& v) { return into(listener.mode, reader_.file_mode(v)); }},
+            {"owner",
+             [&](const Node& v) {
+                 return into(listener.owner.emplace(), read_id(reader_, v, resolve_user));
+             }},
+            {"group",
+             [&](const Node& v) {
+                 return into(listener.group.emplace(), read_id(reader_, v, resolve_group));
+             }},
+            {"tenants", [&](const Node& v) { return read_tenant_names(v, true, index); }},
+        }));
+    const Member* path = table.find("path");
+    if (path == nullptr) {
+        return missing(reader_, table, "a listener without a path; add path = \"/run/...\"");
+    }
+    const Member* tenants = table.find("tenants");
+    if (tenants == nullptr || tenants->value.items.empty()) {
+        return missing(reader_, table,
+                       "whoever reaches a listener acts as one of its tenants, and this names "
+                       "none; add tenants = [1]");
+    }
+    listener_paths_.push_back(&path->value);
+    config_.listeners.push_back(std::move(listener));
+    return {};
+}
+
+// Each socket has a path of its own.
+Result<void> Parser::check_paths() const {
+    std::map<std::string, std::string> taken{
+        {normal_path(config_.engine.path), "the engine socket"},
+        {normal_path(config_.admin.path), "the admin socket"},
+    };
+    for (std::size_t i = 0; i < config_.listeners.size(); ++i) {
+        const ListenerConfig& listener = config_.listeners[i];
+        const auto [at, fresh] =
+            taken.emplace(normal_path(listener.path), "the listener at " + listener.where);
+        if (!fresh) {
+            return reader_.invalid(*listener_paths_[i], quoted(listener.path) + " is the path of " +
+                                                            at->second +
+                                                            "; give each socket its own");
+        }
     }
     return {};
 }
@@ -435,12 +498,8 @@ Result<void> Parser::read_roles(const Node& array, Grant& grant) const {
 Result<void> Parser::read_grant(const Node& table) {
     Grant grant;
     grant.where = reader_.where(table.position);
-    const auto tenants = [&](const Node& array) -> Result<void> {
-        CXLPOOL_TRY(reader_.expect(array, Node::Kind::array, "tenants = [1]"));
-        for (const Node& item : array.items) {
-            pending_.push_back({config_.grants.size(), &item});
-        }
-        return {};
+    const auto tenants = [&](const Node& array) {
+        return read_tenant_names(array, false, config_.grants.size());
     };
     CXLPOOL_TRY(reader_.read_table(
         table, "[[grant]]",
@@ -484,6 +543,14 @@ Result<void> Parser::check_grant(const Node& table, const Grant& grant) const {
     return {};
 }
 
+Result<void> Parser::read_tenant_names(const Node& array, bool of_listener, std::size_t index) {
+    CXLPOOL_TRY(reader_.expect(array, Node::Kind::array, "tenants = [1]"));
+    for (const Node& item : array.items) {
+        pending_.push_back({of_listener, index, &item});
+    }
+    return {};
+}
+
 // A tenant by id, or by the name of its declaration.
 Result<TenantId> Parser::tenant_of(const Node& value) const {
     const bool by_name = value.kind == Node::Kind::string && !value.string.empty() &&
@@ -507,48 +574,14 @@ Result<void> Parser::resolve_tenants() {
         if (!tenant) {
             return tenant.error();
         }
-        std::vector<TenantId>& tenants = config_.grants[pending.grant].tenants;
+        std::vector<TenantId>& tenants = pending.of_listener
+                                             ? config_.listeners[pending.index].tenants
+                                             : config_.grants[pending.index].tenants;
         if (std::find(tenants.begin(), tenants.end(), *tenant) == tenants.end()) {
             tenants.push_back(*tenant);
         }
     }
     return {};
-}
-
-Result<std::string> read_whole(const std::string& path) {
-    const UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
-    if (!file && errno == ENOENT) {
-        return Error{Errc::invalid_argument,
-                     "there is no configuration '" + path +
-                         "'; copy cxlpoold.toml.example there and write who may do what"};
-    }
-    struct stat status {};
-    if (!file || ::fstat(file.get(), &status) != 0) {
-        return os_error("reading the configuration '" + path + "'", errno);
-    }
-    if (!S_ISREG(status.st_mode)) {
-        return Error{Errc::io, "the configuration '" + path + "' is not a regular file"};
-    }
-    // It says who has which rights: whoever may write it has them all.
-    if ((status.st_mode & S_IWOTH) != 0) {
-        return Error{Errc::invalid_argument, path +
-                                                 ":1:1: everybody may write this file, and it "
-                                                 "gives rights; chmod o-w it"};
-    }
-    std::string text;
-    std::array<char, 65'536> buffer{};
-    while (text.size() <= config::kMaxDocumentBytes) {
-        const ssize_t size = ::read(file.get(), buffer.data(), buffer.size());
-        if (size == 0) {
-            return text;
-        }
-        if (size > 0) {
-            text.append(buffer.data(), static_cast<std::size_t>(size));
-        } else if (errno != EINTR) {
-            return os_error("reading the configuration '" + path + "'", errno);
-        }
-    }
-    return text;  // too long, which the parser says
 }
 
 }  // namespace
@@ -559,14 +592,6 @@ Result<Config> parse_config(std::string_view file_name, std::string_view text) {
         return document.error();
     }
     return Parser(file_name, *document).parse();
-}
-
-Result<Config> read_config(const std::string& path) {
-    const Result<std::string> text = read_whole(path);
-    if (!text) {
-        return text.error();
-    }
-    return parse_config(path, *text);
 }
 
 }  // namespace cxlpool

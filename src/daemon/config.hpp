@@ -63,6 +63,20 @@ struct SocketConfig {
     std::string group;  // for resolve_group; empty: unchanged
 };
 
+// A socket that is the credential: whom its file lets connect may act as these tenants, and in no
+// other role than engine.
+struct ListenerConfig {
+    std::string path;
+    mode_t mode = 0660;
+    std::optional<uid_t> owner;  // none: unchanged
+    std::optional<gid_t> group;  // none: unchanged
+    std::vector<TenantId> tenants;
+    std::string where;  // "FILE:LINE" of the table, for messages
+};
+
+// Listeners that one file may have: each takes a descriptor, and a reload looks at each.
+inline constexpr std::size_t kMaxListeners = 1024;
+
 struct Config {
     std::string file;
     TenancyMode mode = TenancyMode::multi;
@@ -76,13 +90,15 @@ struct Config {
     std::vector<PoolConfig> pools;
     std::vector<TenantConfig> tenants;
     std::vector<Grant> grants;
+    std::vector<ListenerConfig> listeners;
     Limits limits;
 };
 
 // Keys: see cxlpoold.toml(5). Errors: malformed (not TOML), tenancy_unset ("tenancy mode not
 // configured"), unknown_word (key, role, provider, share kind, mode), invalid_argument (a value
-// out of range or of the wrong type, a tenant or pool twice, a grant for a tenant that is not
-// declared, uid 65534, no pool, no grant), overflow, too_large.
+// out of range or of the wrong type, a tenant, a pool or the path of a socket twice, a grant or
+// listener for a tenant that is not declared, uid 65534, no pool, neither grant nor listener),
+// overflow, too_large.
 Result<Config> parse_config(std::string_view file_name, std::string_view text);
 
 // Reads at most 1 MiB. Errors: those of parse_config, invalid_argument (there is no file, or

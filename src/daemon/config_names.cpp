@@ -4,6 +4,7 @@
 #include <pwd.h>
 
 #include <cerrno>
+#include <filesystem>
 #include <vector>
 
 #include "base/units.hpp"
@@ -66,6 +67,10 @@ Result<gid_t> resolve_group(const std::string& group) {
                                                  " on this host; create it or write its number"};
     }
     return found->gr_gid;
+}
+
+std::string normal_path(const std::string& path) {
+    return std::filesystem::path(path).lexically_normal();
 }
 
 }  // namespace cxlpool

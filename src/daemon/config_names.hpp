@@ -17,4 +17,7 @@ inline constexpr std::uint64_t kMaxUserOrGroupId = 0xfffffffe;  // -1 means "non
 Result<uid_t> resolve_user(const std::string& user);
 Result<gid_t> resolve_group(const std::string& group);
 
+// The path without "//", "." and "..", to see whether two are one. Symbolic links are not followed.
+std::string normal_path(const std::string& path);
+
 }  // namespace cxlpool

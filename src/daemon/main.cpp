@@ -3,7 +3,6 @@
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
 
 #include <boost/program_options.hpp>
 #include <cerrno>
@@ -14,6 +13,7 @@
 #include "daemon/logging.hpp"
 #include "daemon/notify.hpp"
 #include "daemon/pools.hpp"
+#include "daemon/sockets.hpp"
 #include "daemon/tenancy_stamp.hpp"
 #include "server/listener.hpp"
 #include "server/server.hpp"
@@ -87,38 +87,6 @@ void raise_descriptor_limit() {
     }
 }
 
-// Socket files that this process made, removed when it ends.
-struct OwnedPaths {
-    std::vector<std::string> paths;
-    ~OwnedPaths() {
-        for (const std::string& path : paths) {
-            remove_socket_file(path);
-        }
-    }
-};
-
-Result<UniqueFd> listen_on(const SocketConfig& config, OwnedPaths& owned) {
-    const std::string directory = config.path.substr(0, config.path.rfind('/'));
-    if (!directory.empty() && ::mkdir(directory.c_str(), 0755) != 0 && errno != EEXIST) {
-        return os_error("making '" + directory + "' for the socket", errno);
-    }
-    ListenerOptions options;
-    options.path = config.path;
-    options.mode = config.mode;
-    if (!config.group.empty()) {
-        const Result<gid_t> group = resolve_group(config.group);
-        if (!group) {
-            return group.error();
-        }
-        options.group = *group;
-    }
-    Result<UniqueFd> listener = listen_at(options);
-    if (listener) {
-        owned.paths.push_back(config.path);
-    }
-    return listener;
-}
-
 ServerOptions server_options(const Config& config, std::vector<Profile> tiers) {
     ServerOptions options;
     options.tiers = std::move(tiers);
@@ -168,18 +136,13 @@ int serve(const Config& config, std::vector<Profile> tiers, std::vector<ServedPo
     }
     // Outlives the listeners: a path is given up when nobody listens there any more.
     OwnedPaths owned;
-    Result<PassedSockets> sockets = take_passed_sockets();
+    Result<std::vector<Listener>> sockets = open_sockets(config, owned);
     if (!sockets) {
         return fail(sockets.error());
     }
-    for (const auto& [socket, wanted] :
-         {std::pair{&sockets->engine, &config.engine}, std::pair{&sockets->admin, &config.admin}}) {
-        if (!*socket) {
-            Result<UniqueFd> made = listen_on(*wanted, owned);
-            if (!made) {
-                return fail(made.error());
-            }
-            *socket = std::move(made).value();
+    for (const ListenerConfig& listener : config.listeners) {
+        if (const std::string warning = open_to_everybody(listener); !warning.empty()) {
+            spdlog::warn("{}", warning);
         }
     }
     for (const ServedPool& served : pools) {
@@ -201,9 +164,7 @@ int serve(const Config& config, std::vector<Profile> tiers, std::vector<ServedPo
         !added) {
         return fail(added.error(), kFailed);
     }
-    if (Result<void> serving =
-            (*server)->serve(std::move(sockets->engine), std::move(sockets->admin));
-        !serving) {
+    if (Result<void> serving = (*server)->serve(std::move(*sockets)); !serving) {
         return fail(serving.error(), kFailed);
     }
     if (const auto interval = notify::watchdog_interval()) {
@@ -226,6 +187,9 @@ Result<void> check_places(const Config& config) {
     CXLPOOL_TRY(check_tenancy(config.state_directory, config.mode));
     for (const SocketConfig* socket : {&config.engine, &config.admin}) {
         CXLPOOL_TRY(check_socket_path(socket->path));
+    }
+    for (const ListenerConfig& listener : config.listeners) {
+        CXLPOOL_TRY(check_socket_path(listener.path));
     }
     return {};
 }

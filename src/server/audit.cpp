@@ -3,6 +3,7 @@
 #include <spdlog/spdlog.h>
 
 #include <tuple>
+#include <utility>
 
 #include "base/units.hpp"
 
@@ -40,27 +41,29 @@ void AuditLog::Budget::renew(std::string_view kind) {
     left_out = 0;
 }
 
-void AuditLog::refused_identity(const PeerCredentials& peer, std::string_view why) {
+void AuditLog::refused_identity(const PeerCredentials& peer, std::string_view listener,
+                                std::string_view why) {
     if (refused_.take(peer.uid)) {
-        spdlog::warn("audit event=identity_refused uid={} gid={} pid={} why=\"{}\"", peer.uid,
-                     peer.gid, peer.pid, why);
+        spdlog::warn("audit event=identity_refused uid={} gid={} pid={} listener={} why=\"{}\"",
+                     peer.uid, peer.gid, peer.pid, listener, why);
     }
 }
 
-void AuditLog::peer_fault(uid_t uid, std::string_view what) {
+void AuditLog::peer_fault(uid_t uid, std::string_view listener, std::string_view what) {
     if (faults_.take(uid)) {
-        spdlog::warn("audit event=peer_fault uid={} what=\"{}\"", uid, what);
+        spdlog::warn("audit event=peer_fault uid={} listener={} what=\"{}\"", uid, listener, what);
     }
 }
 
-void AuditLog::cross_tenant(uid_t uid, TenantId requester, std::uint64_t lookup,
-                            const LookupResult& found, const SpanDigest& span) noexcept {
+void AuditLog::cross_tenant(uid_t uid, std::shared_ptr<const Listener> listener, TenantId requester,
+                            std::uint64_t lookup, const LookupResult& found,
+                            const SpanDigest& span) noexcept {
     if (pending_.size() >= kMaxPending) {
         ++not_kept_;
         return;
     }
-    pending_.push_back(CrossTenant{uid, requester, lookup, found.owner, found.cell, span,
-                                   found.verdict, found.told.verdict()});
+    pending_.push_back(CrossTenant{uid, std::move(listener), requester, lookup, found.owner,
+                                   found.cell, span, found.verdict, found.told.verdict()});
 }
 
 void AuditLog::adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
@@ -102,10 +105,10 @@ void AuditLog::flush(Timestamp monotonic) {
         std::uint64_t lookups = 0;
         std::uint64_t last_lookup = 0;
     };
-    std::map<std::tuple<uid_t, TenantId, TenantId, Verdict, Verdict>, Line> lines;
+    std::map<std::tuple<uid_t, const Listener*, TenantId, TenantId, Verdict, Verdict>, Line> lines;
     for (const CrossTenant& record : pending_) {
-        Line& line =
-            lines[{record.uid, record.requester, record.owner, record.verdict, record.told}];
+        Line& line = lines[{record.uid, record.listener.get(), record.requester, record.owner,
+                            record.verdict, record.told}];
         line.first = line.first == nullptr ? &record : line.first;
         ++line.spans;
         line.lookups += line.last_lookup == record.lookup ? 0 : 1;
@@ -115,11 +118,11 @@ void AuditLog::flush(Timestamp monotonic) {
         const CrossTenant& record = *line.first;
         if (crossings_.take(record.uid)) {
             spdlog::info(
-                "audit event=cross_tenant uid={} requester={} owner={} verdict={} told={} spans={} "
-                "lookups={} first={} cell={}",
-                record.uid, record.requester.value, record.owner.value, to_word(record.verdict),
-                to_word(record.told), line.spans, line.lookups, hex(record.span),
-                record.cell.value);
+                "audit event=cross_tenant uid={} listener={} requester={} owner={} verdict={} "
+                "told={} spans={} lookups={} first={} cell={}",
+                record.uid, record.listener->name, record.requester.value, record.owner.value,
+                to_word(record.verdict), to_word(record.told), line.spans, line.lookups,
+                hex(record.span), record.cell.value);
         }
     }
     pending_.clear();

@@ -10,10 +10,12 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string_view>
 #include <vector>
 
 #include "registry/registry.hpp"
+#include "server/door.hpp"
 #include "server/listener.hpp"
 
 namespace cxlpool {
@@ -22,18 +24,21 @@ class AuditLog {
   public:
     AuditLog() { pending_.reserve(kMaxPending); }
 
-    // audit event=identity_refused uid= gid= pid= why=
-    void refused_identity(const PeerCredentials& peer, std::string_view why);
+    // `listener`, here and below: the name of the socket that the peer came by.
+    // audit event=identity_refused uid= gid= pid= listener= why=
+    void refused_identity(const PeerCredentials& peer, std::string_view listener,
+                          std::string_view why);
 
-    // audit event=peer_fault uid= what=
-    void peer_fault(uid_t uid, std::string_view what);
+    // audit event=peer_fault uid= listener= what=
+    void peer_fault(uid_t uid, std::string_view listener, std::string_view what);
 
-    // audit event=cross_tenant uid= requester= owner= verdict= told= spans= lookups= first=
-    // cell=
+    // audit event=cross_tenant uid= listener= requester= owner= verdict= told= spans= lookups=
+    // first= cell=
     // One line for all spans of one owner with one verdict since the last flush(): `spans` answers
     // in `lookups` calls, the first of them about `first`. `lookup`: a number of the call.
-    void cross_tenant(uid_t uid, TenantId requester, std::uint64_t lookup,
-                      const LookupResult& found, const SpanDigest& span) noexcept;
+    void cross_tenant(uid_t uid, std::shared_ptr<const Listener> listener, TenantId requester,
+                      std::uint64_t lookup, const LookupResult& found,
+                      const SpanDigest& span) noexcept;
 
     // audit event=adjudicated uid= owner= cell= span= judgement=
     void adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
@@ -52,10 +57,11 @@ class AuditLog {
     void flush(Timestamp monotonic);
 
   private:
-    static constexpr std::size_t kMaxPending = 8192;  // 128 bytes each: 1 MiB
+    static constexpr std::size_t kMaxPending = 8192;  // 144 bytes each: over 1 MiB
 
     struct CrossTenant {
         uid_t uid;
+        std::shared_ptr<const Listener> listener;  // may be closed by the time of the line
         TenantId requester;
         std::uint64_t lookup;
         TenantId owner;

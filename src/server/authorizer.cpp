@@ -35,6 +35,11 @@ bool matches(const Grant& grant, const PeerCredentials& peer) {
            std::find(peer.groups.begin(), peer.groups.end(), *grant.gid) != peer.groups.end();
 }
 
+void sort_out(std::vector<TenantId>& tenants) {
+    std::sort(tenants.begin(), tenants.end());
+    tenants.erase(std::unique(tenants.begin(), tenants.end()), tenants.end());
+}
+
 }  // namespace
 
 std::string_view to_word(Role role) noexcept {
@@ -80,9 +85,28 @@ Result<Identity> Authorizer::identify(const PeerCredentials& peer) const {
                                               std::to_string(peer.gid) +
                                               ": add a [[grant]] to the configuration"};
     }
-    std::sort(identity.tenants.begin(), identity.tenants.end());
-    identity.tenants.erase(std::unique(identity.tenants.begin(), identity.tenants.end()),
-                           identity.tenants.end());
+    sort_out(identity.tenants);
+    return identity;
+}
+
+Result<Identity> Authorizer::identify_by_socket(const std::vector<TenantId>& tenants,
+                                                const PeerCredentials& peer) {
+    if (!is_somebody(peer.uid)) {
+        return Error{Errc::not_permitted,
+                     "uid " + std::to_string(peer.uid) + " stands for nobody, at this socket too"};
+    }
+    if (peer.pid == 0) {
+        return Error{Errc::not_permitted,
+                     "the peer is in a pid namespace that the daemon does not see, so this socket "
+                     "is no credential for it; run the daemon in that of the host, or use the "
+                     "engine socket and a [[grant]]"};
+    }
+    Identity identity;
+    identity.uid = peer.uid;
+    identity.gid = peer.gid;
+    identity.roles = static_cast<Roles>(Role::engine);
+    identity.tenants = tenants;
+    sort_out(identity.tenants);
     return identity;
 }
 

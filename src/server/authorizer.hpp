@@ -1,7 +1,8 @@
 // Which tenants and roles the kernel's word about a peer gives it.
 //
-// Responsible for: matching credentials to grants. Pure. Invariants: nothing in a message widens a
-// right; uid and gid 65534 and pids match no grant; no match is no right.
+// Responsible for: matching credentials to grants, or to the socket that they came by. Pure.
+// Invariants: nothing in a message widens a right; uid and gid 65534 and pids match no grant; no
+// match is no right.
 #pragma once
 
 #include <sys/types.h>
@@ -45,6 +46,12 @@ class Authorizer {
 
     // The union of all grants that match. Errors: not_permitted when none does.
     Result<Identity> identify(const PeerCredentials& peer) const;
+
+    // Who reached a socket that is a credential: an engine of `tenants`, whatever its uid. Errors:
+    // not_permitted for nobody (uid 65534), and for a pid of 0: such a peer is in a pid namespace
+    // that we do not see, so it is known by its uid or not at all.
+    static Result<Identity> identify_by_socket(const std::vector<TenantId>& tenants,
+                                               const PeerCredentials& peer);
 
     // The tenant that a hello selects: `asked` 0 takes the only one. Errors: not_permitted (not
     // one of them, none at all), invalid_argument (0 although there are several).

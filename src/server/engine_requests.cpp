@@ -48,7 +48,7 @@ std::optional<Error> out_of_place(const Session& session) {
         if (!session.greeted) {
             return Error{Errc::wrong_state, "the first message must be hello"};
         }
-        if (kIsOperators<T> != (session.door == Door::admin)) {
+        if (kIsOperators<T> != (session.door() == Door::admin)) {
             return Error{Errc::not_permitted, kIsOperators<T>
                                                   ? "this request belongs to the admin socket"
                                                   : "this request belongs to the engine socket"};
@@ -121,19 +121,20 @@ Server::Answer Server::hello(Session& session, const wire::HelloRequest& request
     const Limits& limits = options_.limits;
     wire::HelloReply out;
     out.mode = options_.mode == TenancyMode::multi ? 1 : 0;
-    out.roles = roles_at(session.door, session.identity);
+    out.roles = roles_at(session.door(), session.identity);
     out.max_lookup_spans = wire::kMaxLookupSpans;
     out.max_leases = limits.leases_per_connection;
     out.max_contexts = limits.contexts_per_connection;
     out.lease_ttl_ms = limits.lease_ttl_ms;
     out.max_cell_bytes = limits.cell_bytes;
-    if (session.door == Door::engine) {
+    if (session.door() == Door::engine) {
         const Result<TenantId> tenant =
             Authorizer::select_tenant(session.identity, TenantId{request.tenant});
         if (!tenant) {
             // Who may act as several and names none has made a mistake and tried nothing.
             if (tenant.error().code() == Errc::not_permitted) {
-                audit_.refused_identity(session.peer, "tenant " + std::to_string(request.tenant));
+                audit_.refused_identity(session.peer, session.listener->name,
+                                        "tenant " + std::to_string(request.tenant));
             }
             return tenant.error();
         }
@@ -223,7 +224,8 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
         const LookupResult found = registry_.lookup(*session.connection, *key, span, now);
         item.verdict = static_cast<std::uint16_t>(found.told.verdict());
         if (found.cell && found.owner != session.tenant) {
-            audit_.cross_tenant(session.peer.uid, session.tenant, lookup, found, span);
+            audit_.cross_tenant(session.peer.uid, session.listener, session.tenant, lookup, found,
+                                span);
         }
         if (is_hit(found.told.verdict())) {
             const Result<LeaseRef> lease =

@@ -98,8 +98,9 @@ Result<Place> open_place(const std::string& path) {
 
 enum class Found { nothing, stale_socket };
 
-// What is at the path. A socket is stale when the kernel says that nobody listens.
-Result<Found> look(const Place& place) {
+// What is at the path. A socket is stale when the kernel says that nobody listens, or when it is
+// ours to replace.
+Result<Found> look(const Place& place, bool ours = false) {
     struct stat status {};
     if (::fstatat(place.directory.get(), place.name.c_str(), &status, AT_SYMLINK_NOFOLLOW) != 0) {
         if (errno == ENOENT) {
@@ -109,6 +110,9 @@ Result<Found> look(const Place& place) {
     }
     if (!S_ISSOCK(status.st_mode)) {
         return refused(place.path, "something that is not a socket is there; move it away");
+    }
+    if (ours) {
+        return Found::stale_socket;
     }
     const UniqueFd probe(::socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!probe) {
@@ -226,6 +230,10 @@ Result<UniqueFd> listen_in(const PrivateDirectory& directory, const ListenerOpti
                             (error == ENOENT ? " (is /proc mounted?)" : ""),
                         error);
     }
+    // While it is ours: a file of somebody else takes a capability that the service does not have.
+    if (::fchmodat(directory.fd(), kSocketName, options.mode, 0) != 0) {
+        return os_error("setting the mode of socket '" + options.path + "'", errno);
+    }
     const uid_t owner = options.owner.value_or(static_cast<uid_t>(-1));
     const gid_t group = options.group.value_or(static_cast<gid_t>(-1));
     if ((options.owner || options.group) &&
@@ -236,8 +244,13 @@ Result<UniqueFd> listen_in(const PrivateDirectory& directory, const ListenerOpti
                             (options.group ? std::to_string(group) : "(same)"),
                         why, why == EPERM ? Errc::not_permitted : Errc::io);
     }
-    if (::fchmodat(directory.fd(), kSocketName, options.mode, 0) != 0) {
-        return os_error("setting the mode of socket '" + options.path + "'", errno);
+    // The next start asks whether somebody answers here, and so does the removal of the file.
+    if ((options.owner || options.group) &&
+        ::faccessat(directory.fd(), kSocketName, W_OK, AT_EACCESS) != 0) {
+        return Error{Errc::invalid_argument,
+                     "socket '" + options.path +
+                         "' would not let the daemon itself connect, who has no right to pass by "
+                         "the permissions of files; give away its owner or its group, not both"};
     }
     if (::listen(socket.get(), kBacklog) != 0) {
         return os_error("listening at '" + options.path + "'", errno);
@@ -247,26 +260,70 @@ Result<UniqueFd> listen_in(const PrivateDirectory& directory, const ListenerOpti
 
 }  // namespace
 
-Result<UniqueFd> listen_at(const ListenerOptions& options) {
+struct PreparedListener::Impl {
+    Place place;
+    PrivateDirectory directory;  // its destructor needs the place
+    UniqueFd socket;
+    bool exchange = false;  // with the socket of ours that is there
+};
+
+PreparedListener::PreparedListener(std::unique_ptr<Impl> impl) noexcept : impl_(std::move(impl)) {}
+PreparedListener::PreparedListener(PreparedListener&&) noexcept = default;
+PreparedListener& PreparedListener::operator=(PreparedListener&&) noexcept = default;
+PreparedListener::~PreparedListener() = default;
+
+Result<PreparedListener> prepare_listener(const ListenerOptions& options, bool ours) {
+    auto impl = std::make_unique<PreparedListener::Impl>();
     Result<Place> place = open_place(options.path);
     if (!place) {
         return std::move(place).error();
     }
-    PrivateDirectory directory;
-    CXLPOOL_TRY(directory.make(*place));
-    const Result<Found> found = look(*place);
+    impl->place = std::move(place).value();
+    CXLPOOL_TRY(impl->directory.make(impl->place));
+    const Result<Found> found = look(impl->place, ours);
     if (!found) {
         return found.error();
     }
-    Result<UniqueFd> socket = listen_in(directory, options);
+    impl->exchange = ours && *found == Found::stale_socket;
+    Result<UniqueFd> socket = listen_in(impl->directory, options);
     if (!socket) {
-        return socket;
+        return std::move(socket).error();
     }
-    // Replaces a stale socket in one step: at no time is there nothing to connect to.
-    if (::renameat(directory.fd(), kSocketName, place->directory.get(), place->name.c_str()) != 0) {
-        return os_error("moving socket '" + options.path + "' into place", errno);
+    impl->socket = std::move(socket).value();
+    return PreparedListener(std::move(impl));
+}
+
+UniqueFd PreparedListener::take_socket() noexcept {
+    return std::move(impl_->socket);
+}
+
+Result<void> PreparedListener::publish() {
+    const Place& place = impl_->place;
+    // What it was exchanged with goes with the private directory, and comes back until then.
+    if (::renameat2(impl_->directory.fd(), kSocketName, place.directory.get(), place.name.c_str(),
+                    impl_->exchange ? RENAME_EXCHANGE : 0U) != 0) {
+        return os_error("moving socket '" + place.path + "' into place", errno);
     }
-    return socket;
+    return {};
+}
+
+void PreparedListener::take_back() noexcept {
+    const Place& place = impl_->place;
+    if (impl_->exchange) {
+        ::renameat2(impl_->directory.fd(), kSocketName, place.directory.get(), place.name.c_str(),
+                    RENAME_EXCHANGE);
+    } else {
+        ::unlinkat(place.directory.get(), place.name.c_str(), 0);
+    }
+}
+
+Result<UniqueFd> listen_at(const ListenerOptions& options) {
+    Result<PreparedListener> prepared = prepare_listener(options, false);
+    if (!prepared) {
+        return std::move(prepared).error();
+    }
+    CXLPOOL_TRY(prepared->publish());
+    return prepared->take_socket();
 }
 
 Result<void> check_socket_path(const std::string& path) {

@@ -9,6 +9,7 @@
 
 #include <sys/types.h>
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,33 @@ struct ListenerOptions {
 // something that is no socket is there, directory writable by others), not_permitted, io.
 Result<UniqueFd> listen_at(const ListenerOptions& options);
 
+// A socket that listens with its final owner and mode where nobody can reach it, until it is moved
+// to its path. Destroyed before that, it leaves nothing behind. While it lives, other makers of a
+// socket at that path wait.
+class PreparedListener {
+  public:
+    PreparedListener(PreparedListener&&) noexcept;
+    PreparedListener& operator=(PreparedListener&&) noexcept;
+    ~PreparedListener();
+
+    UniqueFd take_socket() noexcept;
+    // In one step: at no time is there nothing to connect to. Errors: io, and of a socket that
+    // replaces one of ours on a file system that cannot exchange two files.
+    Result<void> publish();
+    // After publish(): the path is as it was before.
+    void take_back() noexcept;
+
+  private:
+    friend Result<PreparedListener> prepare_listener(const ListenerOptions&, bool);
+    struct Impl;
+    explicit PreparedListener(std::unique_ptr<Impl> impl) noexcept;
+    std::unique_ptr<Impl> impl_;
+};
+
+// Errors: those of listen_at(). `ours`: what answers at the path is a socket of this process, to be
+// replaced.
+Result<PreparedListener> prepare_listener(const ListenerOptions& options, bool ours);
+
 // Would listen_at() refuse the path or the directory, which may still have to be made? Reads only,
 // and does not look whether somebody answers; what this user may not see counts as good. Errors:
 // invalid_argument, io, as listen_at().
@@ -38,14 +66,21 @@ Result<void> check_socket_path(const std::string& path);
 // unless somebody answers there by now or it is no socket any more.
 void remove_socket_file(const std::string& path) noexcept;
 
+struct PassedListener {
+    std::string path;
+    mode_t mode = 0;  // of the file
+    UniqueFd socket;
+};
 struct PassedSockets {
     UniqueFd engine;
     UniqueFd admin;
+    std::vector<PassedListener> listeners;  // each path once
 };
-// Sockets from systemd, told apart by FileDescriptorName= ("engine", "admin"). Empty members when
-// nothing was passed. Errors: invalid_argument for anything that is not a listening Unix
-// SOCK_SEQPACKET socket, for unknown or doubled names, and for a socket file of the operators that
-// everybody may write (SocketMode= defaults to 0666): names the setting.
+// Sockets from systemd, told apart by FileDescriptorName= ("engine", "admin"; "listener" for all
+// others, which their paths tell apart). Empty members when nothing was passed. Errors:
+// invalid_argument for anything that is not a listening Unix SOCK_SEQPACKET socket, for unknown or
+// doubled names, and for a socket file of the operators that everybody may write (SocketMode=
+// defaults to 0666): names the setting.
 Result<PassedSockets> take_passed_sockets();
 
 // Non-blocking, CLOEXEC. No value when nobody waits. A failure of one connection (ECONNABORTED,

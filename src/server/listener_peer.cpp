@@ -48,7 +48,7 @@ Error refused(std::string_view name, std::string_view why) {
 }
 
 // Whoever may write a socket file may connect. For operators that must never be everybody.
-Result<void> check_file(int socket, std::string_view name) {
+Result<void> check_file(int socket, std::string_view name, PassedListener& file) {
     sockaddr_un address{};
     socklen_t length = sizeof address;
     if (::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &length) != 0) {
@@ -74,10 +74,12 @@ Result<void> check_file(int socket, std::string_view name) {
                                  "SocketGroup= in cxlpoold-admin.socket (the default of "
                                  "SocketMode= is 0666)");
     }
+    file.path = path;
+    file.mode = status.st_mode & 07777U;
     return {};
 }
 
-Result<void> check_passed(int socket, std::string_view name) {
+Result<void> check_passed(int socket, std::string_view name, PassedListener& file) {
     const int is = ::sd_is_socket_unix(socket, SOCK_SEQPACKET, 1, nullptr, 0);
     if (is < 0) {
         return os_error("checking socket '" + std::string(name) + "' from systemd", -is,
@@ -88,7 +90,7 @@ Result<void> check_passed(int socket, std::string_view name) {
                        "it is not a listening Unix sequenced-packet socket; use "
                        "ListenSequentialPacket=/path and Accept=no");
     }
-    CXLPOOL_TRY(check_file(socket, name));
+    CXLPOOL_TRY(check_file(socket, name, file));
     const int flags = ::fcntl(socket, F_GETFL);
     if (flags < 0 || ::fcntl(socket, F_SETFL, flags | O_NONBLOCK) != 0) {
         return os_error("making socket '" + std::string(name) + "' non-blocking", errno);
@@ -114,14 +116,25 @@ Result<PassedSockets> take_passed_sockets() {
 
     PassedSockets passed;
     for (auto& [name, socket] : sockets) {
-        if (name != "engine" && name != "admin") {
-            return refused(name, "FileDescriptorName= must be engine or admin");
+        if (name != "engine" && name != "admin" && name != "listener") {
+            return refused(name, "FileDescriptorName= must be engine, admin or listener");
+        }
+        PassedListener file;
+        CXLPOOL_TRY(check_passed(socket.get(), name, file));
+        if (name == "listener") {
+            const auto same = [&](const PassedListener& other) { return other.path == file.path; };
+            if (std::any_of(passed.listeners.begin(), passed.listeners.end(), same)) {
+                return refused(name,
+                               "'" + file.path + "' was passed twice; one socket unit a path");
+            }
+            file.socket = std::move(socket);
+            passed.listeners.push_back(std::move(file));
+            continue;
         }
         UniqueFd& place = name == "engine" ? passed.engine : passed.admin;
         if (place) {
             return refused(name, "it was passed twice; one ListenSequentialPacket= a socket unit");
         }
-        CXLPOOL_TRY(check_passed(socket.get(), name));
         place = std::move(socket);
     }
     return passed;

@@ -96,26 +96,33 @@ Server::~Server() {
     // What the dropped workers had not released goes with the pools.
 }
 
-Result<void> Server::serve(UniqueFd engine_listener, UniqueFd admin_listener) {
-    engine_listener_ = std::move(engine_listener);
-    admin_listener_ = std::move(admin_listener);
-    CXLPOOL_TRY(reactor_.add(engine_listener_.get(), Reactor::readable,
-                             [this] { accept_from(Door::engine, engine_listener_.get()); }));
-    CXLPOOL_TRY(reactor_.add(admin_listener_.get(), Reactor::readable,
-                             [this] { accept_from(Door::admin, admin_listener_.get()); }));
+Result<void> Server::serve(std::vector<Listener> listeners) {
+    for (Listener& listener : listeners) {
+        CXLPOOL_TRY(open_listener(std::make_shared<Listener>(std::move(listener))));
+    }
     return reactor_.every(kTick, [this] { tick(); });
+}
+
+Result<void> Server::open_listener(std::shared_ptr<Listener> listener) {
+    CXLPOOL_TRY(reactor_.add(listener->socket.get(), events_at(listener->door),
+                             [this, listener] { accept_from(listener); }));
+    listeners_.push_back(std::move(listener));
+    return {};
+}
+
+void Server::close_listener(Listener& listener) {
+    reactor_.remove(listener.socket.get());
+    reaper_.bury(std::move(listener.socket));  // connections that nobody accepted wait in it
 }
 
 void Server::shut_down() {
     if (std::exchange(shutting_down_, true)) {
         return;
     }
-    for (UniqueFd* listener : {&engine_listener_, &admin_listener_}) {
-        if (*listener) {
-            reactor_.remove(listener->get());
-            reaper_.bury(std::move(*listener));  // connections that nobody accepted wait in it
-        }
+    for (const std::shared_ptr<Listener>& listener : listeners_) {
+        close_listener(*listener);
     }
+    listeners_.clear();
     audit_.flush(clock_.monotonic());
     std::vector<std::uint64_t> ids;
     for (const auto& [id, session] : sessions_) {
@@ -132,9 +139,9 @@ Session* Server::find(std::uint64_t id) noexcept {
     return at == sessions_.end() ? nullptr : at->second.get();
 }
 
-void Server::accept_from(Door door, int listener) {
+void Server::accept_from(const std::shared_ptr<Listener>& listener) {
     for (int i = 0; i < kRequestsPerTurn; ++i) {
-        if (door == Door::engine && reaper_.backlog() > kMaxBacklog) {
+        if (listener->door == Door::engine && reaper_.backlog() > kMaxBacklog) {
             spdlog::warn(
                 "{} descriptors that peers sent, or their sockets, do not close; no engine is let "
                 "in until they do",
@@ -143,7 +150,7 @@ void Server::accept_from(Door door, int listener) {
             watch_listeners();
             return;
         }
-        Result<std::optional<UniqueFd>> accepted = accept_one(listener);
+        Result<std::optional<UniqueFd>> accepted = accept_one(listener->socket.get());
         if (!accepted) {
             if (accepted.error().os_errno() != ECONNABORTED) {
                 spdlog::warn("accepting a connection failed: {}; it is tried again later",
@@ -156,19 +163,23 @@ void Server::accept_from(Door door, int listener) {
         if (!accepted->has_value()) {
             return;
         }
-        admit(door, std::move(**accepted));
+        admit(listener, std::move(**accepted));
     }
 }
 
-void Server::watch_listeners() {
+std::uint32_t Server::events_at(Door door) const noexcept {
     // A connection that is accepted only to be refused would itself have to be closed by the
     // reaper, so engines wait at the listener while it is behind. Without a descriptor left
     // everybody waits: a listener stays readable, and asking again at once would be a loop.
-    const std::uint32_t admin = out_of_descriptors_ ? 0U : Reactor::readable;
-    const std::uint32_t engine = reaper_behind_ ? 0U : admin;
-    for (const auto& [listener, events] :
-         {std::pair{&engine_listener_, engine}, std::pair{&admin_listener_, admin}}) {
-        if (const Result<void> changed = reactor_.modify(listener->get(), events); !changed) {
+    const bool wait = out_of_descriptors_ || (door == Door::engine && reaper_behind_);
+    return wait ? 0U : Reactor::readable;
+}
+
+void Server::watch_listeners() {
+    for (const std::shared_ptr<Listener>& listener : listeners_) {
+        if (const Result<void> changed =
+                reactor_.modify(listener->socket.get(), events_at(listener->door));
+            !changed) {
             spdlog::error("watching a listening socket failed: {}", changed.error().message());
         }
     }
@@ -195,42 +206,34 @@ std::optional<Error> Server::over_limit(Door door, uid_t uid) const {
     return std::nullopt;
 }
 
-void Server::admit(Door door, UniqueFd socket) {
+void Server::admit(const std::shared_ptr<Listener>& listener, UniqueFd socket) {
     Result<PeerCredentials> peer = peer_credentials(socket.get());
     if (!peer) {
-        audit_.peer_fault(65534, peer.error().message());
+        audit_.peer_fault(65534, listener->name, peer.error().message());
         reaper_.bury(std::move(socket));
         return;
     }
     auto session = std::make_unique<Session>();
     session->id = ++last_session_;
     session->socket = std::move(socket);
-    session->door = door;
+    session->listener = listener;
     session->peer = *peer;
     session->connected_at = clock_.monotonic();
 
     ++connections_by_uid_[peer->uid];
-    session->refusal = over_limit(door, peer->uid);
+    session->refusal = over_limit(listener->door, peer->uid);
     if (!session->refusal) {
-        Result<Identity> identity = authorizer_.identify(*peer);
-        if (identity && roles_at(door, *identity) != 0) {
+        Result<Identity> identity = identify_at(*listener, *peer, authorizer_);
+        if (identity) {
             session->identity = std::move(*identity);
-        } else if (identity) {
-            session->refused_identity = "no role at this socket";
-            session->refusal =
-                Error{Errc::not_permitted,
-                      door == Door::engine
-                          ? "this is the engine socket, and no grant lets this user act as an "
-                            "engine; operators use admin.sock"
-                          : "no grant lets this user use the admin socket"};
         } else {
-            session->refused_identity = "no grant names this user";
+            session->refused_identity = identity.error().message();
             session->refusal = identity.error();
         }
     }
     if (session->refusal) {
         ++refused_sessions_;
-    } else if (door == Door::admin) {
+    } else if (listener->door == Door::admin) {
         ++admin_sessions_;
     }
     const std::uint64_t id = session->id;
@@ -285,9 +288,9 @@ void Server::read_some(Session& session) {
         }
         if (received->descriptors_came || received->descriptors_lost || received->truncated) {
             // Nobody has a reason to send these; what is left of the stream is not trusted.
-            audit_.peer_fault(session.peer.uid, received->truncated
-                                                    ? "a message over the maximum; closed"
-                                                    : "descriptors in a message; closed");
+            audit_.peer_fault(session.peer.uid, session.listener->name,
+                              received->truncated ? "a message over the maximum; closed"
+                                                  : "descriptors in a message; closed");
             close_session(id);
             return;
         }
@@ -307,7 +310,7 @@ void Server::handle(Session& session, std::span<const std::byte> datagram) {
     }
     if (session.refusal) {
         if (!session.refused_identity.empty()) {
-            audit_.refused_identity(session.peer, session.refused_identity);
+            audit_.refused_identity(session.peer, session.listener->name, session.refused_identity);
         }
         session.closing = true;
         reply(session, static_cast<wire::Type>(*type), *cookie, *session.refusal);
@@ -406,7 +409,7 @@ void Server::close_session(std::uint64_t id) {
     reaper_.bury(std::move(session.socket));
     if (session.refusal) {
         --refused_sessions_;
-    } else if (session.door == Door::admin) {
+    } else if (session.door() == Door::admin) {
         --admin_sessions_;
     }
     const auto held = connections_by_uid_.find(session.peer.uid);
@@ -428,8 +431,9 @@ void Server::tick() {
         const bool stuck =
             !session->out.empty() && now.ns >= session->out_since.ns + kWriteTimeoutNs;
         if (silent || stuck) {
-            audit_.peer_fault(session->peer.uid, silent ? "no hello in time; closed"
-                                                        : "answers not taken in time; closed");
+            audit_.peer_fault(
+                session->peer.uid, session->listener->name,
+                silent ? "no hello in time; closed" : "answers not taken in time; closed");
             late.push_back(id);
         }
     }

@@ -62,8 +62,8 @@ class Server {
     Server(const Server&) = delete;
     Server& operator=(const Server&) = delete;
 
-    // Starts to accept. The sockets stay open as long as the server. Errors: those of the reactor.
-    Result<void> serve(UniqueFd engine_listener, UniqueFd admin_listener);
+    // Starts to accept. Errors: those of the reactor.
+    Result<void> serve(std::vector<Listener> listeners);
 
     // Closes every connection: its lease board is cleared first, and what it was filling is rolled
     // back.
@@ -109,10 +109,13 @@ class Server {
            std::vector<ServedPool> pools);
 
     // server.cpp: connections
-    void accept_from(Door door, int listener);
+    Result<void> open_listener(std::shared_ptr<Listener> listener);
+    void close_listener(Listener& listener);
+    void accept_from(const std::shared_ptr<Listener>& listener);
     // Stops and starts accepting, at each door as what is short demands.
     void watch_listeners();
-    void admit(Door door, UniqueFd socket);
+    std::uint32_t events_at(Door door) const noexcept;
+    void admit(const std::shared_ptr<Listener>& listener, UniqueFd socket);
     std::optional<Error> over_limit(Door door, uid_t uid) const;
     void on_event(std::uint64_t id);
     void read_some(Session& session);
@@ -210,8 +213,7 @@ class Server {
     std::uint64_t last_lookup_ = 0;
     std::size_t admin_sessions_ = 0;
     std::size_t refused_sessions_ = 0;
-    UniqueFd engine_listener_;
-    UniqueFd admin_listener_;
+    std::vector<std::shared_ptr<Listener>> listeners_;
     bool out_of_descriptors_ = false;  // until the next tick
     bool reaper_behind_ = false;
     DescriptorReaper reaper_;

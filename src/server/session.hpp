@@ -20,17 +20,9 @@
 #include "domain/context.hpp"
 #include "memory/pool.hpp"
 #include "registry/registry.hpp"
-#include "server/authorizer.hpp"
+#include "server/door.hpp"
 
 namespace cxlpool {
-
-enum class Door : std::uint8_t { engine, admin };
-
-// The engine socket serves the role engine, the admin socket the others.
-inline Roles roles_at(Door door, const Identity& identity) noexcept {
-    const Roles engine = static_cast<Roles>(Role::engine);
-    return door == Door::engine ? identity.roles & engine : identity.roles & ~engine;
-}
 
 struct OutMessage {
     std::vector<std::byte> bytes;
@@ -54,7 +46,7 @@ struct HeldLease {
 struct Session {
     std::uint64_t id = 0;
     UniqueFd socket;
-    Door door = Door::engine;
+    std::shared_ptr<const Listener> listener;  // where it came in
     PeerCredentials peer;
     Identity identity;
     Timestamp connected_at;
@@ -85,6 +77,7 @@ struct Session {
     Timestamp out_since;   // when the oldest unsent message was queued
     std::string document;  // the rest of it is asked for with document_more
 
+    Door door() const noexcept { return listener->door; }
     bool has_role(Role role) const noexcept { return identity.has(role); }
 };
 

@@ -171,6 +171,19 @@ std::uint64_t DaemonProcess::resident_bytes() const {
     return resident * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
+Result<client::Connection> connect_as(uid_t uid, const std::string& path, std::uint64_t tenant) {
+    // The kernel notes the effective ids at connect.
+    EXPECT_EQ(::setegid(uid), 0);
+    EXPECT_EQ(::seteuid(uid), 0);
+    wire::HelloRequest hello;
+    hello.tenant = tenant;
+    hello.engine_name = "test-engine";
+    Result<client::Connection> connection = client::Connection::connect(path, hello);
+    EXPECT_EQ(::seteuid(0), 0);
+    EXPECT_EQ(::setegid(0), 0);
+    return connection;
+}
+
 Ended run_program(const std::vector<std::string>& arguments) {
     const TempDir dir;
     const std::string log = dir.path() + "/log";

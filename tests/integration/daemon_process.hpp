@@ -73,6 +73,9 @@ class DaemonProcess {
     Ended ended_;
 };
 
+// Says hello at `path` as another user, whose group has the same number; takes root.
+Result<client::Connection> connect_as(uid_t uid, const std::string& path, std::uint64_t tenant);
+
 // Runs a program to its end. Errors inside the child become status 127.
 Ended run_program(const std::vector<std::string>& arguments);
 

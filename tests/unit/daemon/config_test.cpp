@@ -125,6 +125,17 @@ gid = 500
 tenants = ["beta", 1, "0xffffffffffffffff", "beta"]
 roles = ["engine"]
 
+[[listener]]
+path = "/run/cxlpool/beta.sock"
+tenants = ["beta"]
+
+[[listener]]
+path = "/run/cxlpool/both.sock"
+mode = "0666"
+owner = "root"
+group = 4242
+tenants = [1, "beta", 1]
+
 [[pool]]
 name = "fast.0"
 provider = "memfd"
@@ -208,6 +219,17 @@ name = "last"
     EXPECT_FALSE(config.grants[1].uid);
     EXPECT_THAT(config.grants[1].tenants,
                 ElementsAre(TenantId{2}, TenantId{1}, TenantId{UINT64_MAX}));
+
+    ASSERT_EQ(config.listeners.size(), 2U);
+    EXPECT_EQ(config.listeners[0].path, "/run/cxlpool/beta.sock");
+    EXPECT_EQ(config.listeners[0].mode, 0660U) << "not for everybody unless that is written";
+    EXPECT_FALSE(config.listeners[0].owner || config.listeners[0].group);
+    EXPECT_THAT(config.listeners[0].tenants, ElementsAre(TenantId{2}));
+    EXPECT_EQ(config.listeners[0].where, "F:41");
+    EXPECT_EQ(config.listeners[1].mode, 0666U);
+    EXPECT_EQ(config.listeners[1].owner, 0U);
+    EXPECT_EQ(config.listeners[1].group, 4242U);
+    EXPECT_THAT(config.listeners[1].tenants, ElementsAre(TenantId{1}, TenantId{2}));
 
     ASSERT_EQ(config.pools.size(), 6U);
     EXPECT_EQ(config.pools[0].capacity_bytes, 2097152U);
@@ -467,6 +489,45 @@ const std::vector<Row> kRows = {
      "no tenant 'alpha'"},
     {"tenant_zero_in_grant", 10, "tenants = [0]", Errc::invalid_argument, "F:10:12", "no identity"},
     {"tenants_number", 10, "tenants = 1", Errc::invalid_argument, "F:10:11", "tenants = [1]"},
+
+    // Listeners.
+    {"listener_key", 12, "[[listener]]\npath = \"/x\"\ntenant = [1]", Errc::unknown_word, "F:14:1",
+     "unknown key 'tenant' in [[listener]]; did you mean 'tenants'?"},
+    {"listener_roles", 12, "[[listener]]\npath = \"/x\"\nroles = [\"admin\"]", Errc::unknown_word,
+     "F:14:1", "unknown key 'roles'"},
+    {"listener_single_brackets", 12, "[listener]\npath = \"/x\"", Errc::invalid_argument, "F:12:1",
+     "write [[listener]]"},
+    {"listener_no_path", 12, "[[listener]]\ntenants = [1]", Errc::invalid_argument, "F:12:1",
+     "without a path"},
+    {"listener_relative", 12, "[[listener]]\npath = \"x\"\ntenants = [1]", Errc::invalid_argument,
+     "F:13:8", "absolute"},
+    {"listener_long", 12, "[[listener]]\ntenants = [1]\npath = \"/" + std::string(107, 'a') + "\"",
+     Errc::invalid_argument, "F:14:8", "107 bytes"},
+    {"listener_no_tenants", 12, "[[listener]]\npath = \"/x\"", Errc::invalid_argument, "F:12:1",
+     "names none"},
+    {"listener_empty_tenants", 12, "[[listener]]\npath = \"/x\"\ntenants = []",
+     Errc::invalid_argument, "F:12:1", "names none"},
+    {"listener_tenant_undeclared", 12, "[[listener]]\npath = \"/x\"\ntenants = [1, \"alpha\"]",
+     Errc::invalid_argument, "F:14:15", "no tenant 'alpha'"},
+    {"listener_mode_number", 12, "[[listener]]\npath = \"/x\"\nmode = 660\ntenants = [1]",
+     Errc::invalid_argument, "F:14:8", "\"0660\""},
+    {"listener_owner_unknown", 12,
+     "[[listener]]\npath = \"/x\"\nowner = \"no-such-user\"\ntenants = [1]", Errc::invalid_argument,
+     "F:14:9", "no user 'no-such-user'"},
+    {"listener_owner_nobody", 12, "[[listener]]\npath = \"/x\"\nowner = 65534\ntenants = [1]",
+     Errc::invalid_argument, "F:14:9", "no rights"},
+    {"listener_group_unknown", 12,
+     "[[listener]]\npath = \"/x\"\ngroup = \"no-such-group\"\ntenants = [1]",
+     Errc::invalid_argument, "F:14:9", "no group 'no-such-group'"},
+    {"listener_twice", 12,
+     "[[listener]]\npath = \"/x\"\ntenants = [1]\n[[listener]]\npath = \"/./x\"\ntenants = [1]",
+     Errc::invalid_argument, "F:16:8", "the listener at F:12; give each socket its own"},
+    {"listener_at_engine", 12,
+     "[[listener]]\npath = \"/x\"\ntenants = [1]\n[listen]\nengine = \"/x\"",
+     Errc::invalid_argument, "F:13:8", "the engine socket"},
+    {"listener_at_admin", 12,
+     "[[listener]]\npath = \"" CXLPOOL_RUNTIME_DIR "/../cxlpool/admin.sock\"\ntenants = [1]",
+     Errc::invalid_argument, "F:13:8", "the admin socket"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, ConfigRefuses, ::testing::ValuesIn(kRows),
@@ -494,6 +555,22 @@ TEST(Config, WithoutPoolsOrGrantsNothingCouldBeServed) {
         "tenancy = \"single\"\n[[pool]]\nname = \"a\"\nprovider = \"memfd\"\n"
         "capacity = 1\nprivate_segment = 1\n",
         Errc::invalid_argument, "[[grant]]");
+}
+
+TEST(Config, AListenerIsAWayInWithoutGrants) {
+    const Config config = parsed(
+        "tenancy = \"multi\"\n[[pool]]\nname = \"a\"\nprovider = \"memfd\"\ncapacity = \"64MiB\"\n"
+        "[[tenant]]\nid = 1\n[[listener]]\npath = \"/x\"\ntenants = [1]\n");
+    EXPECT_THAT(config.grants, IsEmpty());
+    EXPECT_EQ(config.listeners.size(), 1U);
+}
+
+TEST(Config, ListenersAreBounded) {
+    std::string text(kMinimal);
+    for (std::size_t i = 0; i <= kMaxListeners; ++i) {
+        text += "[[listener]]\npath = \"/" + std::to_string(i) + "\"\ntenants = [1]\n";
+    }
+    expect_refused(text, Errc::invalid_argument, "more than 1024 listeners");
 }
 
 TEST(Config, TheFirstErrorOfTheFileIsTheOneThatIsNamed) {
@@ -532,6 +609,8 @@ TEST(ExampleConfig, IsTakenWithItsCommentedTables) {
     ASSERT_EQ(config.pools.size(), 2U);
     EXPECT_EQ(config.pools[1].serial, 0x1234U);
     EXPECT_TRUE(config.pools[1].allow_cooperative);
+    ASSERT_EQ(config.listeners.size(), 1U);
+    EXPECT_EQ(config.listeners[0].mode & 0002U, 0U);
 }
 
 class ConfigFile : public ::testing::Test {

@@ -145,6 +145,36 @@ TEST(Authorizer, AGrantWithoutRolesIsNoRight) {
     expect_refused(authorizer, peer(1000, 1000));
 }
 
+// Case D01, at a socket that is the credential.
+TEST(IdentifyBySocket, AnyUidIsAnEngineOfTheSocketsTenantsAndNothingElse) {
+    for (const uid_t uid : {0U, 1000U, 70'000U}) {
+        const auto identity =
+            Authorizer::identify_by_socket({TenantId{2}, TenantId{1}, TenantId{2}}, peer(uid, 7));
+        ASSERT_TRUE(identity) << identity.error().message();
+        EXPECT_EQ(identity->uid, uid);
+        EXPECT_EQ(identity->gid, 7U);
+        EXPECT_EQ(identity->roles, bit(Role::engine));
+        EXPECT_THAT(identity->tenants, ElementsAre(TenantId{1}, TenantId{2}));
+    }
+}
+
+TEST(IdentifyBySocket, NobodyIsNobodyThereToo) {
+    for (const uid_t uid : {65534U, static_cast<uid_t>(-1)}) {
+        const auto identity = Authorizer::identify_by_socket({TenantId{1}}, peer(uid, 7));
+        ASSERT_FALSE(identity) << uid;
+        EXPECT_EQ(identity.error().code(), Errc::not_permitted);
+    }
+}
+
+TEST(IdentifyBySocket, APeerWhosePidIsNotSeenIsKnownByItsUidOnly) {
+    PeerCredentials sibling = peer(1000, 1000);
+    sibling.pid = 0;
+    const auto identity = Authorizer::identify_by_socket({TenantId{1}}, sibling);
+    ASSERT_FALSE(identity);
+    EXPECT_EQ(identity.error().code(), Errc::not_permitted);
+    EXPECT_THAT(identity.error().message(), HasSubstr("pid namespace"));
+}
+
 Identity engine_of(std::vector<TenantId> tenants) {
     Identity identity;
     identity.uid = 1000;

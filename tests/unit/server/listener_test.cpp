@@ -3,9 +3,11 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -161,6 +163,38 @@ TEST_F(ListenerTest, OwnerAndGroupAreGiven) {
     EXPECT_EQ(status.st_mode & 07777, 0660U);
 }
 
+// As root without its capabilities, but for `kept`, as in the shipped service.
+void keep_only(unsigned kept) {
+    __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+    __user_cap_data_struct data[2]{};
+    data[0].effective = data[0].permitted = 1U << kept;
+    CXLPOOL_CHECK(::syscall(SYS_capset, &header, data) == 0);
+}
+
+TEST_F(ListenerTest, ASocketThatTheDaemonItselfCouldNotReachIsRefused) {
+    if (::getuid() != 0) {
+        GTEST_SKIP() << "needs root to give a file away";
+    }
+    ListenerOptions given = options(0660);
+    given.owner = 4242;
+    const std::string said = in_child([&]() -> std::string {
+        keep_only(CAP_CHOWN);
+        ListenerOptions both = given;
+        both.group = 4343;
+        const auto refused = listen_at(both);
+        std::string out = refused ? "taken" : refused.error().message();
+        {
+            const auto taken = listen_at(given);
+            out += taken ? "; one: ok" : "; one: " + taken.error().message();
+        }
+        remove_socket_file(given.path);
+        return out;
+    });
+    EXPECT_THAT(said, HasSubstr("not both"));
+    EXPECT_THAT(said, HasSubstr("; one: ok"));
+    EXPECT_THAT(entries_of(directory()), IsEmpty());
+}
+
 TEST_F(ListenerTest, TheUmaskIsWhatItWas) {
     const mode_t before = ::umask(0027);
     const auto listener = listen_at(options(0666));
@@ -225,6 +259,70 @@ TEST_F(ListenerTest, AStaleSocketIsReplaced) {
     ASSERT_TRUE(listener) << listener.error().message();
     EXPECT_TRUE(UniqueFd(connect_to(path())));
     EXPECT_THAT(entries_of(directory()), ElementsAre("engine.sock"));
+}
+
+TEST_F(ListenerTest, APreparedSocketIsNowhereUntilItIsPublished) {
+    {
+        Result<PreparedListener> prepared = prepare_listener(options(), false);
+        ASSERT_TRUE(prepared) << prepared.error().message();
+        EXPECT_EQ(connect_to(path()), -1);
+    }
+    EXPECT_THAT(entries_of(directory()), IsEmpty()) << "given up";
+    UniqueFd socket;
+    {
+        Result<PreparedListener> prepared = prepare_listener(options(), false);
+        ASSERT_TRUE(prepared->publish());
+        socket = prepared->take_socket();
+        const UniqueFd client(connect_to(path()));
+        EXPECT_TRUE(client);
+    }
+    EXPECT_THAT(entries_of(directory()), ElementsAre("engine.sock"));
+    {
+        Result<PreparedListener> prepared = prepare_listener(options(), false);
+        ASSERT_FALSE(prepared) << "somebody answers";
+        EXPECT_EQ(prepared.error().code(), Errc::already_exists);
+    }
+}
+
+TEST_F(ListenerTest, OurOwnSocketIsReplacedAndComesBack) {
+    const Result<UniqueFd> first = listen_at(options(0660));
+    ASSERT_TRUE(first);
+    const auto mode = [&] {
+        struct stat status {};
+        EXPECT_EQ(::stat(path().c_str(), &status), 0);
+        return status.st_mode & 0777U;
+    };
+    {
+        Result<PreparedListener> second = prepare_listener(options(0600), true);
+        ASSERT_TRUE(second) << second.error().message();
+        EXPECT_EQ(mode(), 0660U);
+        ASSERT_TRUE(second->publish());
+        EXPECT_EQ(mode(), 0600U);
+        second->take_back();
+    }
+    EXPECT_EQ(mode(), 0660U) << "as it was";
+    const UniqueFd client(connect_to(path()));
+    ASSERT_TRUE(client);
+    const auto accepted = accept_one(first->get());
+    ASSERT_TRUE(accepted);
+    EXPECT_TRUE(accepted->has_value()) << "and the one that listened";
+    {
+        Result<PreparedListener> third = prepare_listener(options(0600), true);
+        ASSERT_TRUE(third);
+        ASSERT_TRUE(third->publish());
+    }
+    EXPECT_EQ(mode(), 0600U);
+    EXPECT_THAT(entries_of(directory()), ElementsAre("engine.sock"));
+}
+
+TEST_F(ListenerTest, ANewSocketThatIsTakenBackLeavesNothing) {
+    {
+        Result<PreparedListener> prepared = prepare_listener(options(), true);
+        ASSERT_TRUE(prepared) << "ours, but somebody removed the file";
+        ASSERT_TRUE(prepared->publish());
+        prepared->take_back();
+    }
+    EXPECT_THAT(entries_of(directory()), IsEmpty());
 }
 
 TEST_F(ListenerTest, ALiveDaemonIsLeftAlone) {
@@ -681,6 +779,11 @@ class PassedSocketsTest : public ListenerTest {
                     said += (::fcntl(fd->get(), F_GETFD) & FD_CLOEXEC) != 0 ? "" : " inherited";
                 }
             }
+            for (const PassedListener& one : passed->listeners) {
+                char mode[8];
+                std::snprintf(mode, sizeof mode, "%o", one.mode);
+                said += " " + one.path.substr(one.path.rfind('/') + 1) + ":" + mode;
+            }
             return said;
         });
     }
@@ -720,7 +823,7 @@ TEST_F(PassedSocketsTest, SocketsForAnotherProcessAreNotOurs) {
 
 TEST_F(PassedSocketsTest, UnknownAndDoubledNamesAreRefused) {
     EXPECT_THAT(take(list(socket_at("x", 0660)), "control"),
-                HasSubstr("FileDescriptorName= must be engine or admin"));
+                HasSubstr("FileDescriptorName= must be engine, admin or listener"));
     EXPECT_THAT(take(list(socket_at("y", 0660)), "cxlpoold-engine.socket"),
                 HasSubstr("FileDescriptorName="));
     EXPECT_THAT(take(list(socket_at("e", 0666), socket_at("f", 0666)), "engine:engine"),
@@ -728,6 +831,17 @@ TEST_F(PassedSocketsTest, UnknownAndDoubledNamesAreRefused) {
     EXPECT_THAT(take(list(socket_at("g", 0666), socket_at("h", 0660), socket_at("i", 0660)),
                      "engine:admin:other"),
                 HasSubstr("invalid_argument"));
+}
+
+TEST_F(PassedSocketsTest, ListenersAreToldApartByTheirPaths) {
+    EXPECT_EQ(take(list(socket_at("l", 0660), socket_at("e", 0666), socket_at("m", 0666)),
+                   "listener:engine:listener"),
+              "ok engine l:660 m:666");
+    const UniqueFd one = socket_at("n", 0660);
+    EXPECT_THAT(take(list(UniqueFd(::fcntl(one.get(), F_DUPFD_CLOEXEC, 0)),
+                          UniqueFd(::fcntl(one.get(), F_DUPFD_CLOEXEC, 0))),
+                     "listener:listener"),
+                HasSubstr("passed twice"));
 }
 
 TEST_F(PassedSocketsTest, WrongKindsOfDescriptorsAreRefused) {
