@@ -75,6 +75,43 @@ Json text_or_null(std::string_view text) {
     return text.empty() ? Json() : Json(text);
 }
 
+Json tenant_stats(const Registry& registry, const std::vector<std::string>& pools, TenantId tenant,
+                  const Refusals& refusals) {
+    const TenantCounters counters = registry.counters(tenant);
+    Json by_tier = Json::object();
+    Json reserved = Json::object();
+    for (std::size_t i = 0; i < registry.pool_count(); ++i) {
+        if (const std::uint64_t bytes = registry.resident_bytes(tenant, i)) {
+            Json& tier = by_tier[std::string(to_word(registry.residency(i).tier))];
+            tier = (tier.is_null() ? 0 : tier.get<std::uint64_t>()) + bytes;
+        }
+        if (const std::uint64_t bytes = registry.reserved_bytes(tenant, i)) {
+            reserved[pools[i]] = bytes;
+        }
+    }
+    Json refused = Json::object();
+    if (const auto at = refusals.find(tenant); at != refusals.end()) {
+        for (const auto& [code, count] : at->second) {
+            refused[std::string(errc_name(code))] = count;
+        }
+    }
+    return Json{{"tenant", tenant.value},
+                {"name", registry.tenant_name(tenant)},
+                {"weight", registry.settings(tenant).weight},
+                {"hits", counters.hits},
+                {"misses", counters.misses},
+                {"evictions_caused", counters.evictions_caused},
+                {"evictions_suffered", counters.evictions_suffered},
+                {"cells_materialised", counters.cells_materialised},
+                {"bytes_materialised", counters.bytes_materialised},
+                {"cells", counters.cells},
+                {"bytes", counters.bytes},
+                {"bytes_resident", std::move(by_tier)},
+                {"bytes_reserved", std::move(reserved)},
+                {"live_leases", counters.live_leases},
+                {"refused", std::move(refused)}};
+}
+
 // Names are printable ASCII where they come from peers; anything else is replaced, not thrown at.
 std::string dump(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -123,6 +160,34 @@ std::string cells_document(const Registry& registry, const std::vector<std::stri
         cells.push_back(cell_json(*all[i], registry, pools));
     }
     return dump(Json{{"total", all.size()}, {"omitted", first}, {"cells", std::move(cells)}});
+}
+
+std::string stats_document(const Registry& registry, const std::vector<std::string>& pools,
+                           const Refusals& refusals, std::uint64_t uptime_s) {
+    Json pool_rows = Json::array();
+    for (std::size_t i = 0; i < registry.pool_count(); ++i) {
+        const PoolResidency pool = registry.residency(i);
+        pool_rows.push_back(Json{{"pool", pools[i]},
+                                 {"tier", to_word(pool.tier)},
+                                 {"capacity_bytes", pool.capacity_bytes},
+                                 {"used_bytes", pool.used_bytes},
+                                 {"reserved_bytes", pool.reserved_bytes}});
+    }
+    Json tenants = Json::array();
+    for (const TenantId tenant : registry.tenants()) {
+        tenants.push_back(tenant_stats(registry, pools, tenant, refusals));
+    }
+    Json evictions = Json::array();
+    for (const EvictionFlow& flow : registry.eviction_flows()) {
+        evictions.push_back(Json{{"causer", flow.causer.value},
+                                 {"victim", flow.victim.value},
+                                 {"cells", flow.cells},
+                                 {"bytes", flow.bytes}});
+    }
+    return dump(Json{{"uptime_s", uptime_s},
+                     {"pools", std::move(pool_rows)},
+                     {"tenants", std::move(tenants)},
+                     {"evictions", std::move(evictions)}});
 }
 
 std::string explain_document(const ExplainQuestion& question, const Registry& registry,

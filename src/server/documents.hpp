@@ -1,9 +1,12 @@
 // The JSON documents that operators ask for, made from plain values. Shapes: cxlpoolctl(1).
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "base/errc.hpp"
 #include "domain/context.hpp"
 #include "registry/registry.hpp"
 
@@ -27,6 +30,14 @@ std::string status_document(const DaemonStatus& status, const Registry& registry
 
 // Pool names by the index that Location uses.
 std::string cells_document(const Registry& registry, const std::vector<std::string>& pools);
+
+// Requests of engines that were answered with an error, by tenant and code.
+using Refusals = std::map<TenantId, std::map<Errc, std::uint64_t>>;
+
+// What each tenant did and holds, who pushed out whom, and how full the pools are. All counters are
+// since the start; a reader that wants a window subtracts.
+std::string stats_document(const Registry& registry, const std::vector<std::string>& pools,
+                           const Refusals& refusals, std::uint64_t uptime_s);
 
 struct ExplainQuestion {
     TenantId requester;

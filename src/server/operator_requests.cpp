@@ -71,6 +71,11 @@ void Server::document(Session& session, std::uint64_t cookie,
             reply(session, kType, cookie,
                   first_chunk(session, cells_document(registry_, pool_names(pools_))));
             return;
+        case wire::Document::stats:
+            reply(session, kType, cookie,
+                  first_chunk(session, stats_document(registry_, pool_names(pools_), refusals_,
+                                                      uptime_s())));
+            return;
         case wire::Document::profiles:
             reply(session, kType, cookie, first_chunk(session, profiles()));
             return;
@@ -145,11 +150,15 @@ Result<std::string> Server::explain(const wire::DocumentRequest& request) {
                             registry_, interner_, pool_names(pools_));
 }
 
+std::uint64_t Server::uptime_s() const {
+    return (clock_.monotonic().ns - started_at_.ns) / 1'000'000'000ULL;
+}
+
 std::string Server::status() const {
     DaemonStatus status;
     status.mode = options_.mode;
     status.reactor = reactor_.kind();
-    status.uptime_s = (clock_.monotonic().ns - started_at_.ns) / 1'000'000'000ULL;
+    status.uptime_s = uptime_s();
     status.connections = sessions_.size();
     for (const ServedPool& served : pools_) {
         status.pools.push_back(PoolStatus{served.pool->name(), served.pool->traits().kind,

@@ -335,6 +335,9 @@ void Server::reply(Session& session, wire::Type type, std::uint64_t cookie, Answ
         message.body = std::move(*answer);
     } else {
         message.status = answer.error().code();
+        if (session.tenant) {
+            ++refusals_[session.tenant][message.status];
+        }
         message.body = wire::ErrorText{answer.error().message().substr(0, 512)};
     }
     Result<std::vector<std::byte>> bytes = wire::encode(message);

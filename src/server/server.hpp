@@ -26,6 +26,7 @@
 #include "registry/registry.hpp"
 #include "server/audit.hpp"
 #include "server/authorizer.hpp"
+#include "server/documents.hpp"
 #include "server/limits.hpp"
 #include "server/reactor.hpp"
 #include "server/reaper.hpp"
@@ -192,6 +193,7 @@ class Server {
     Answer document_more(Session& session, const wire::DocumentMoreRequest& request);
     Answer first_chunk(Session& session, std::string document);
     Result<std::string> explain(const wire::DocumentRequest& request);
+    std::uint64_t uptime_s() const;
     std::string status() const;
     std::string profiles() const;
 
@@ -221,6 +223,7 @@ class Server {
     Timestamp started_at_;
     bool shutting_down_ = false;
     AuditLog audit_;
+    Refusals refusals_;
     // Bytes that a uid has asked for and that a worker still makes ready.
     std::map<uid_t, std::uint64_t> promised_bytes_;
     struct Scrub {

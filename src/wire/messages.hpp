@@ -301,7 +301,8 @@ enum class Document : std::uint8_t {
     topology = 2,
     profiles = 3,
     explain = 4,
-    cells = 5
+    cells = 5,
+    stats = 6
 };
 struct DocumentRequest {
     Document kind = Document::status;

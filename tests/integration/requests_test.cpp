@@ -817,14 +817,44 @@ TEST_F(Requests, AFloodDoesNotPushOutTheWorkingSetOfAnotherTenant) {
     EXPECT_LT(lru, 0.5);
 }
 
-TEST_F(Requests, WhatEvictsAcrossTenantsIsInTheAuditLog) {
+TEST_F(Requests, WhatEvictsAcrossTenantsIsInTheCountersAndInTheAuditLog) {
     start();
     Engine a = Engine::of(daemon_, 1);
     Engine b = Engine::of(daemon_, 2);
-    for (std::uint64_t span = 1; span <= 64; ++span) {
+    for (std::uint64_t span = 1; span <= 65; ++span) {
         store(a, span);
     }
     store(b, 1);
+    EXPECT_TRUE(finds(b, 1));
+    EXPECT_FALSE(finds(b, 2));
+    SpanDigest stored;
+    stored.bytes[0] = 1;
+    EXPECT_EQ(b.connection.call(BeginRequest{b.context, stored, 1 << 20, 0, ""}).error().code(),
+              Errc::already_exists);
+    DocumentRequest request;
+    request.kind = Document::stats;
+    const json::Value stats = document(request);
+    const auto number = [](const json::Value& row, const char* key) {
+        return row.find(key)->unsigned_number;
+    };
+    const json::Value& first = stats.find("tenants")->items[0];
+    EXPECT_EQ(number(first, "evictions_caused"), 1U) << "its own";
+    EXPECT_EQ(number(first, "evictions_suffered"), 2U);
+    EXPECT_EQ(number(first, "cells_materialised"), 65U);
+    EXPECT_EQ(number(first, "cells"), 63U);
+    EXPECT_EQ(number(*first.find("bytes_resident"), "dram"), 63ULL << 20U);
+    const json::Value& second = stats.find("tenants")->items[1];
+    EXPECT_EQ(number(second, "hits"), 1U);
+    EXPECT_EQ(number(second, "misses"), 1U);
+    EXPECT_EQ(number(second, "evictions_caused"), 1U);
+    EXPECT_EQ(number(*second.find("refused"), "already_exists"), 1U);
+    const std::vector<json::Value>& flows = stats.find("evictions")->items;
+    ASSERT_EQ(flows.size(), 2U);
+    EXPECT_EQ(number(flows[1], "causer"), 2U);
+    EXPECT_EQ(number(flows[1], "victim"), 1U);
+    EXPECT_EQ(number(flows[1], "cells"), 1U);
+    EXPECT_EQ(number(flows[1], "bytes"), 1ULL << 20U);
+    EXPECT_EQ(number(stats.find("pools")->items[0], "used_bytes"), 64ULL << 20U);
     daemon_.stop(SIGTERM);
     EXPECT_THAT(daemon_.log(),
                 HasSubstr("audit event=evicted causer=2 victim=1 cells=1 bytes=1048576"));

@@ -66,6 +66,11 @@ void print_placement_plan_json(std::ostream& out, const PlacementPlanView& view)
 void print_placement_plan(std::ostream& out, const PlacementPlanView& view);
 
 void print_status(std::ostream& out, const json::Value& status);
+
+// `before`: an earlier answer, whose counters are subtracted; null: since the daemon's start.
+void print_stats(std::ostream& out, const json::Value& stats, const json::Value* before);
+// In the text format of Prometheus, version 0.0.4.
+void print_prometheus(std::ostream& out, const json::Value& stats);
 void print_cells(std::ostream& out, const json::Value& cells);
 
 // The verdict of the cell that came nearest to a hit: "hit/in_place", "untrusted"; "miss/absent"

@@ -22,6 +22,8 @@ constexpr std::array kVerbs{
     Verb{"plan placement", "where cells should lie on the ladder of tiers", plan_placement_options,
          run_plan_placement},
     Verb{"status", "the running daemon: pools, tenants, connections", status_options, run_status},
+    Verb{"stats", "what each tenant did and holds, and who pushed out whom", stats_options,
+         run_stats},
     Verb{"verdict", "may this tenant attend this span, and if not, why", verdict_options,
          run_verdict},
     Verb{"cell list", "the cells that the daemon holds", cell_list_options, run_cell_list},

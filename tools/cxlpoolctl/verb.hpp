@@ -48,6 +48,8 @@ OptionSet plan_placement_options();
 int run_plan_placement(const OptionValues& values, Streams& streams);
 OptionSet status_options();
 int run_status(const OptionValues& values, Streams& streams);
+OptionSet stats_options();
+int run_stats(const OptionValues& values, Streams& streams);
 OptionSet verdict_options();
 int run_verdict(const OptionValues& values, Streams& streams);
 OptionSet cell_list_options();
