@@ -14,9 +14,10 @@
 #include "daemon/notify.hpp"
 #include "daemon/pools.hpp"
 #include "daemon/sockets.hpp"
-#include "daemon/tenancy_stamp.hpp"
+#include "daemon/tenants.hpp"
 #include "server/listener.hpp"
 #include "server/server.hpp"
+#include "state/state_store.hpp"
 #include "topology/live/live.hpp"
 #include "topology/rules.hpp"
 
@@ -29,9 +30,17 @@ constexpr int kUsage = 2;
 struct CommandLine {
     std::string config = CXLPOOL_CONFIG_FILE;
     bool check = false;
+    bool accept_empty_state = false;
 };
 
-// What the operator wrote is wrong: exit status 2. The machine is: 1.
+// What was on the disk.
+struct KeptState {
+    std::unique_ptr<StateStore> store;
+    KeptTenants tenants;
+};
+
+// What the operator wrote is wrong, or only the operator can decide: exit status 2. The machine
+// is: 1.
 int exit_status_of(const Error& error) {
     switch (error.code()) {
         case Errc::malformed:
@@ -43,6 +52,7 @@ int exit_status_of(const Error& error) {
         case Errc::tenancy_mismatch:
         case Errc::cooperative_refused:
         case Errc::already_exists:
+        case Errc::unsupported_version:
             return kUsage;
         default:
             return kFailed;
@@ -87,17 +97,17 @@ void raise_descriptor_limit() {
     }
 }
 
-ServerOptions server_options(const Config& config, std::vector<Profile> tiers) {
+ServerOptions server_options(const Config& config, std::vector<Profile> tiers, KeptState kept) {
     ServerOptions options;
+    options.tenants = std::move(kept.tenants.tenants);
+    options.reservations = std::move(kept.tenants.reservations);
+    options.state = std::move(kept.store);
     options.tiers = std::move(tiers);
     options.mode = config.mode;
     options.limits = config.limits;
     options.worker_threads = config.worker_threads;
     options.eviction = config.eviction;
     options.read_topology = [] { return read_live(); };
-    for (const TenantConfig& tenant : config.tenants) {
-        options.tenants.emplace_back(tenant.id, tenant.name);
-    }
     return options;
 }
 
@@ -121,7 +131,24 @@ void on_signal(int fd, Reactor& reactor) {
     }
 }
 
-int serve(const Config& config, std::vector<Profile> tiers, std::vector<ServedPool> pools) {
+Result<KeptState> open_state(const Config& config, OnLoss on_loss) {
+    Result<std::unique_ptr<StateStore>> store =
+        StateStore::open(config.state_directory, config.mode, system_clock().wall(), on_loss);
+    if (!store) {
+        return std::move(store).error();
+    }
+    if (!(*store)->kept_aside().empty()) {
+        spdlog::warn("{}; going on with an empty state, as asked", (*store)->kept_aside());
+    }
+    Result<KeptTenants> tenants = take_tenants(config, **store);
+    if (!tenants) {
+        return std::move(tenants).error();
+    }
+    return KeptState{std::move(*store), std::move(*tenants)};
+}
+
+int serve(const Config& config, std::vector<Profile> tiers, KeptState kept,
+          std::vector<ServedPool> pools) {
     const Result<UniqueFd> signals = take_signals();
     if (!signals) {
         return fail(signals.error());
@@ -152,7 +179,7 @@ int serve(const Config& config, std::vector<Profile> tiers, std::vector<ServedPo
     }
     Result<std::unique_ptr<Server>> server =
         Server::create(**reactor, system_clock(), Authorizer(config.grants),
-                       server_options(config, std::move(tiers)), std::move(pools));
+                       server_options(config, std::move(tiers), std::move(kept)), std::move(pools));
     if (!server) {
         return fail(server.error());
     }
@@ -184,7 +211,7 @@ int serve(const Config& config, std::vector<Profile> tiers, std::vector<ServedPo
 
 // What the start would refuse besides, as far as it can be seen without changing anything.
 Result<void> check_places(const Config& config) {
-    CXLPOOL_TRY(check_tenancy(config.state_directory, config.mode));
+    CXLPOOL_TRY(StateStore::check(config.state_directory, config.mode));
     for (const SocketConfig* socket : {&config.engine, &config.admin}) {
         CXLPOOL_TRY(check_socket_path(socket->path));
     }
@@ -228,16 +255,17 @@ int run(const CommandLine& command) {
     for (const std::string& warning : over_memory(*plans, {})) {
         spdlog::warn("{}", warning);
     }
-    if (const Result<void> stamped = stamp_tenancy(config->state_directory, config->mode);
-        !stamped) {
-        return fail(stamped.error());
+    Result<KeptState> kept =
+        open_state(*config, command.accept_empty_state ? OnLoss::accept_empty : OnLoss::refuse);
+    if (!kept) {
+        return fail(kept.error());
     }
     raise_descriptor_limit();
     Result<std::vector<ServedPool>> pools = open_pools(*plans);
     if (!pools) {
         return fail(pools.error());
     }
-    return serve(*config, assessment.tiers, std::move(*pools));
+    return serve(*config, assessment.tiers, std::move(*kept), std::move(*pools));
 }
 
 }  // namespace
@@ -251,13 +279,15 @@ int main(int argc, char** argv) {
                           "configuration file; default:\n" CXLPOOL_CONFIG_FILE)(
         "check", po::bool_switch(&command.check),
         "check the configuration against this machine and exit; nothing is opened or started")(
+        "accept-empty-state", po::bool_switch(&command.accept_empty_state),
+        "go on without what the state directory kept, when that was damaged")(
         "version", "print the version and exit")("help,h", "print this help and exit");
     try {
         po::variables_map seen;
         po::store(po::command_line_parser(argc, argv).options(options).positional({}).run(), seen);
         po::notify(seen);
         if (seen.count("help") != 0) {
-            std::cout << "usage: cxlpoold [--config FILE] [--check]\n\n"
+            std::cout << "usage: cxlpoold [--config FILE] [--check] [--accept-empty-state]\n\n"
                          "Owns the CXL memory pools of this host and serves them to engines.\n\n"
                       << options << "\nSee cxlpoold(8) and cxlpoold.toml(5).\n";
             return 0;

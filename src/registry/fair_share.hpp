@@ -13,6 +13,7 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "domain/tenant.hpp"
 
 namespace cxlpool {
 
@@ -22,8 +23,6 @@ enum class EvictionPolicy : std::uint8_t {
 };
 std::string_view to_word(EvictionPolicy policy) noexcept;
 Result<EvictionPolicy> parse_eviction_policy(std::string_view word);  // error: unknown_word
-
-inline constexpr std::uint32_t kDefaultWeight = 100;
 
 // What one tenant has of one pool.
 struct Claim {

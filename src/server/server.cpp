@@ -34,6 +34,14 @@ Timestamp after_ms(Timestamp start, std::uint64_t ms) {
     return Timestamp{start.ns + ms * 1'000'000ULL};
 }
 
+std::vector<std::string> names_of(const std::vector<ServedPool>& pools) {
+    std::vector<std::string> out;
+    for (const ServedPool& served : pools) {
+        out.push_back(served.pool->name());
+    }
+    return out;
+}
+
 }  // namespace
 
 RegistryLimits registry_limits(const Limits& limits) {
@@ -57,6 +65,7 @@ Server::Server(Reactor& reactor, const Clock& clock, Authorizer authorizer, Serv
       pools_(std::move(pools)),
       interner_(options_.limits.axis_values_per_tenant, options_.limits.axis_values),
       registry_(options_.mode, registry_limits(options_.limits), options_.eviction),
+      tenants_(names_of(pools_)),
       buffer_(wire::kMaxMessageBytes),
       started_at_(clock.monotonic()),
       workers_(std::make_unique<WorkerPool>(reactor, options_.worker_threads, kMaxWaitingJobs)) {}
@@ -80,12 +89,15 @@ Result<std::unique_ptr<Server>> Server::create(Reactor& reactor, const Clock& cl
     }
     server->boards_ = std::move(provider).value();
     server->registry_.set_interner(&server->interner_);
-    for (const auto& [tenant, name] : server->options_.tenants) {
-        CXLPOOL_TRY(server->registry_.add_tenant(tenant, name));
-    }
     for (const ServedPool& served : server->pools_) {
         server->registry_.add_pool({served.pool->traits().isolation, served.profile.tier,
                                     served.pool->usage().capacity_bytes});
+    }
+    CXLPOOL_TRY(server->tenants_.load(server->registry_, server->options_.tenants,
+                                      server->options_.reservations));
+    for (const Reservation& kept : server->tenants_.unserved()) {
+        spdlog::warn("tenant {} has {} bytes reserved in pool '{}', which is not served",
+                     kept.tenant.value, kept.bytes, kept.pool);
     }
     return server;
 }
@@ -446,12 +458,44 @@ void Server::tick() {
     registry_.expire(now);
     settle();
     start_scrubs();
+    save_first_cells();
     audit_.flush(now);
     if (!shutting_down_ && (out_of_descriptors_ || reaper_behind_)) {
         out_of_descriptors_ = false;
         reaper_behind_ = reaper_.backlog() > kMaxBacklog;
         watch_listeners();
     }
+}
+
+void Server::save_first_cells() {
+    const std::vector<TenantId> tenants =
+        saving_ ? std::vector<TenantId>() : tenants_.first_cells(registry_);
+    if (tenants.empty()) {
+        return;
+    }
+    std::vector<TenantRecord> records;
+    for (const TenantId tenant : tenants) {
+        records.push_back(tenants_.record_of(registry_, tenant));
+    }
+    auto saved = std::make_shared<Result<void>>();
+    const Result<void> accepted = workers_->submit(
+        [state = options_.state.get(), records = std::move(records), saved] {
+            *saved = state->save(records);
+        },
+        [this, tenants, saved] {
+            saving_ = false;
+            for (const TenantId tenant : tenants) {
+                if (*saved) {
+                    tenants_.first_cell_saved(tenant);
+                }
+            }
+            if (!*saved && !saving_failed_) {
+                spdlog::error("keeping who has had cells failed: {}; it is tried again",
+                              saved->error().message());
+            }
+            saving_failed_ = !*saved;
+        });
+    saving_ = accepted.has_value();
 }
 
 void Server::settle() {

@@ -31,7 +31,9 @@
 #include "server/reactor.hpp"
 #include "server/reaper.hpp"
 #include "server/session.hpp"
+#include "server/tenant_book.hpp"
 #include "server/worker_pool.hpp"
+#include "state/state_store.hpp"
 #include "topology/topology.hpp"
 #include "wire/messages.hpp"
 
@@ -45,8 +47,10 @@ struct ServedPool {
 struct ServerOptions {
     TenancyMode mode = TenancyMode::multi;
     Limits limits;
-    std::vector<std::pair<TenantId, std::string>> tenants;
-    std::vector<Profile> tiers;  // of the host's own memory, for plans
+    std::vector<ServedTenant> tenants;
+    std::vector<Reservation> reservations;
+    std::unique_ptr<StateStore> state;  // where changes of tenants are kept
+    std::vector<Profile> tiers;         // of the host's own memory, for plans
     std::size_t worker_threads = 2;
     EvictionPolicy eviction = EvictionPolicy::fair;
     // Called on a worker when an operator asks for the topology.
@@ -131,6 +135,8 @@ class Server {
     void settle();
     void release_location(const Location& location);
     void start_scrubs();
+    // Puts on the disk which tenants have had their first cell.
+    void save_first_cells();
     void withdraw(const Location& location, const Error& why);
 
     // engine_requests.cpp
@@ -206,6 +212,9 @@ class Server {
     std::vector<ServedPool> pools_;
     ContextInterner interner_;
     Registry registry_;
+    TenantBook tenants_;
+    bool saving_ = false;         // one change of the state at a time
+    bool saving_failed_ = false;  // said once, until it succeeds again
     std::unique_ptr<SegmentProvider> boards_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
     std::vector<std::unique_ptr<Session>> buried_;  // closed in this turn

@@ -12,18 +12,16 @@
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "domain/tenant.hpp"
 
 namespace cxlpool {
-
-inline constexpr std::uint32_t kDefaultWeight = 100;
-inline constexpr std::uint32_t kMaxWeight = 1'000'000;  // ratios of two stay exact in 64 bits
 
 struct TenantRecord {
     TenantId id;
     std::string name;        // may be empty
     std::uint64_t salt = 0;  // 0: none
     std::uint32_t weight = kDefaultWeight;
-    std::uint64_t trust_epoch = 0;
+    std::uint64_t trust_epoch = 1;
     std::uint64_t incarnation = 0;  // raised by each erasure
     bool had_cells = false;         // since its last erasure; a salt is then refused
     bool operator==(const TenantRecord&) const = default;

@@ -63,10 +63,11 @@ Result<void> migrate(Database& database, std::span<const char* const> steps) {
                          "; install the version that wrote it, or use another state directory"};
     }
     for (std::size_t at = *version; at < steps.size(); ++at) {
-        CXLPOOL_TRY(database.transact([&]() -> Result<void> {
+        const auto step = [&]() -> Result<void> {
             CXLPOOL_TRY(database.run(steps[at]));
             return database.run("PRAGMA user_version = " + std::to_string(at + 1));
-        }));
+        };
+        CXLPOOL_TRY(database.transact(step));
     }
     return {};
 }

@@ -102,12 +102,13 @@ DaemonProcess::~DaemonProcess() {
     }
 }
 
-bool DaemonProcess::start(const std::string& config) {
+bool DaemonProcess::start(const std::string& config, const std::vector<std::string>& options) {
     const std::string file = dir_.path() + "/cxlpoold.toml";
     std::ofstream(file) << config;
     const std::string log = dir_.path() + "/log";
     const std::string notify = dir_.path() + "/notify";
-    const std::vector<std::string> arguments{program("CXLPOOLD"), "--config", file};
+    std::vector<std::string> arguments{program("CXLPOOLD"), "--config", file};
+    arguments.insert(arguments.end(), options.begin(), options.end());
     pid_ = ::fork();
     if (pid_ == 0) {
         ::setenv("NOTIFY_SOCKET", notify.c_str(), 1);

@@ -51,7 +51,7 @@ class DaemonProcess {
     std::string admin_socket() const { return dir_.path() + "/run/admin.sock"; }
 
     // Writes `config` and starts; true when it became ready, false when it ended instead.
-    bool start(const std::string& config);
+    bool start(const std::string& config, const std::vector<std::string>& options = {});
     bool running() const noexcept { return pid_ > 0; }
     pid_t pid() const noexcept { return pid_; }
     Ended stop(int signal);

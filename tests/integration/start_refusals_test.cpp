@@ -128,6 +128,33 @@ TEST(StartRefusals, CheckReadsTheTenancyOfTheStateDirectory) {
     expect_both_refuse(daemon, basic_config(daemon.directory(), "single"), 2, "tenancy_mismatch");
 }
 
+// What was kept is not guessed at: the operator says so once.
+TEST(StartRefusals, ADamagedStateIsKeptAside) {
+    DaemonProcess daemon;
+    const std::string config = basic_config(daemon.directory());
+    ASSERT_TRUE(daemon.start(config)) << daemon.ended().err;
+    EXPECT_EQ(daemon.stop(SIGTERM).status, 0);
+    std::ofstream(daemon.directory() + "/state/state.db") << "nonsense";
+    expect_both_refuse(daemon, config, 2, "state.db' is damaged");
+    EXPECT_THAT(daemon.ended().err, HasSubstr("state.db.damaged-"));
+    expect_both_refuse(daemon, config, 2, "--accept-empty-state");
+    EXPECT_FALSE(std::filesystem::exists(daemon.engine_socket()));
+    ASSERT_TRUE(daemon.start(config, {"--accept-empty-state"})) << daemon.ended().err;
+    EXPECT_EQ(daemon.stop(SIGTERM).status, 0);
+    EXPECT_TRUE(daemon.start(config)) << daemon.ended().err;
+}
+
+TEST(StartRefusals, AStateDirectoryHasOneDaemon) {
+    DaemonProcess daemon;
+    ASSERT_TRUE(daemon.start(basic_config(daemon.directory()))) << daemon.ended().err;
+    DaemonProcess second;
+    EXPECT_FALSE(
+        second.start(replaced(basic_config(second.directory()), second.directory() + "/state",
+                              daemon.directory() + "/state")));
+    EXPECT_EQ(second.ended().status, 1);
+    EXPECT_THAT(second.ended().err, HasSubstr("another cxlpoold uses"));
+}
+
 TEST(StartRefusals, CheckLooksAtTheDirectoryOfASocket) {
     DaemonProcess daemon;
     const std::string directory = daemon.directory() + "/run";

@@ -3,12 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-
-#include "daemon/tenancy_stamp.hpp"
-
 namespace cxlpool {
 namespace {
 
@@ -179,43 +173,6 @@ TEST(OpenPools, OpensAnonymousMemory) {
     ASSERT_TRUE(pools) << pools.error().message();
     EXPECT_EQ((*pools)[0].pool->name(), "embedded");
     EXPECT_EQ((*pools)[0].pool->usage().capacity_bytes, 8U << 20U);
-}
-
-class TenancyStamp : public ::testing::Test {
-  protected:
-    TenancyStamp() {
-        std::string name = "/tmp/cxlpool-stamp-XXXXXX";
-        EXPECT_NE(::mkdtemp(name.data()), nullptr);
-        root_ = name;
-        state_ = root_ / "state";
-    }
-    ~TenancyStamp() override { std::filesystem::remove_all(root_); }
-    std::filesystem::path root_;
-    std::filesystem::path state_;
-};
-
-TEST_F(TenancyStamp, TheFirstStartDecides) {
-    ASSERT_TRUE(stamp_tenancy(state_, TenancyMode::multi));
-    ASSERT_TRUE(stamp_tenancy(state_, TenancyMode::multi));
-    const auto refused = stamp_tenancy(state_, TenancyMode::single);
-    ASSERT_FALSE(refused);
-    EXPECT_EQ(refused.error().code(), Errc::tenancy_mismatch);
-    ASSERT_TRUE(stamp_tenancy(state_, TenancyMode::multi)) << "nothing was touched";
-    EXPECT_EQ(std::filesystem::status(state_).permissions(), std::filesystem::perms::owner_all);
-}
-
-TEST_F(TenancyStamp, ADamagedStampIsNotGuessedAt) {
-    std::filesystem::create_directory(state_);
-    std::ofstream(state_ / "tenancy") << "mul";
-    EXPECT_EQ(stamp_tenancy(state_, TenancyMode::multi).error().code(), Errc::malformed);
-    std::ofstream(state_ / "tenancy") << "";
-    EXPECT_EQ(stamp_tenancy(state_, TenancyMode::multi).error().code(), Errc::malformed);
-}
-
-TEST_F(TenancyStamp, AnUnusableDirectoryIsSaid) {
-    std::ofstream(state_) << "a file";
-    EXPECT_EQ(stamp_tenancy(state_, TenancyMode::multi).error().code(), Errc::io);
-    EXPECT_EQ(stamp_tenancy(root_ / "a/b", TenancyMode::multi).error().code(), Errc::io);
 }
 
 }  // namespace
