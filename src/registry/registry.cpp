@@ -6,10 +6,10 @@
 
 #include "base/check.hpp"
 #include "domain/span.hpp"
+#include "registry/cell_index.hpp"
 #include "registry/lease_table.hpp"
 #include "registry/location_table.hpp"
 #include "registry/residency.hpp"
-#include "registry/span_hash.hpp"
 
 namespace cxlpool {
 namespace {
@@ -22,6 +22,7 @@ struct LeaseHolder {
 struct CellEntry {
     Cell cell;
     SpanDigest indexed_as;  // the span in its owner's keyspace
+    bool offered = false;   // in Impl::offers
     std::vector<LeaseHolder> holders;
     EvictionRank rank;
     bool enlisted = false;  // may be evicted, as it stands
@@ -69,7 +70,12 @@ struct Registry::Impl {
     std::uint64_t last_cell = 0;
     std::uint64_t last_ticket = 0;
     std::unordered_map<std::uint64_t, CellEntry> cells;
-    std::unordered_map<SpanDigest, std::vector<CellId>, SpanHash> by_span;
+    // Three ways to a cell of a span, each in the keyspace of who asks. A lookup in multi goes by
+    // the first two only: what is neither the tenant's own nor offered to others is not in what it
+    // reads, so that its time says no more of such a cell than its answer does.
+    CellIndex<OwnSpan> own;
+    CellIndex<SpanDigest> offers;   // which the gate may let other tenants attend
+    CellIndex<SpanDigest> by_span;  // all
     std::unordered_map<uid_t, std::uint64_t> filling_bytes;
     std::map<std::pair<TenantId, TenantId>, EvictionFlow> flows;  // by causer and victim
     std::vector<EndedLease> ended;
@@ -100,20 +106,36 @@ struct Registry::Impl {
         const std::uint64_t salt = tenants.at(who).settings.salt;
         return salt == 0 ? span : in_keyspace(span, salt);
     }
-    const std::vector<CellId>* of_span(TenantId who, const SpanDigest& span) const {
-        const auto at = by_span.find(indexed(who, span));
-        return at == by_span.end() ? nullptr : &at->second;
+    std::span<const CellId> of_span(TenantId who, const SpanDigest& span) const {
+        return by_span.find(indexed(who, span));
+    }
+    std::span<const CellId> own_of_span(TenantId who, const SpanDigest& span) const {
+        return own.find(OwnSpan{who, indexed(who, span)});
     }
     CellEntry* own_cell(TenantId owner, const ContextKey& key, const SpanDigest& span) {
-        if (const std::vector<CellId>* ids = of_span(owner, span)) {
-            for (const CellId id : *ids) {
-                CellEntry* found = entry(id);
-                if (found->cell.owner == owner && found->cell.key == key) {
-                    return found;
-                }
+        for (const CellId id : own_of_span(owner, span)) {
+            CellEntry* found = entry(id);
+            if (found->cell.key == key) {
+                return found;
             }
         }
         return nullptr;
+    }
+
+    // Could the gate let anybody but the owner attend it? After whatever changes the answer.
+    void reconsider_offer(CellEntry& e) {
+        const Cell& cell = e.cell;
+        const bool offer = cell.lifecycle == Lifecycle::sealed && cell.scope == Scope::fleet &&
+                           cell.admission == Admission::allow && cell.taint == Taint::trusted &&
+                           cell.adjudicated_epoch == tenants.at(cell.owner).settings.epoch;
+        if (offer != e.offered) {
+            e.offered = offer;
+            if (offer) {
+                offers.add(e.indexed_as, cell.id);
+            } else {
+                offers.remove(e.indexed_as, cell.id);
+            }
+        }
     }
 
     void give_back_filling(const CellEntry& e, const Attribution& by) {
@@ -252,10 +274,10 @@ struct Registry::Impl {
         Tenant& owner = tenant(e->cell.owner);
         --owner.counters.cells;
         owner.counters.bytes -= e->cell.length_bytes;
-        const auto at = by_span.find(e->indexed_as);
-        std::erase(at->second, id);
-        if (at->second.empty()) {
-            by_span.erase(at);
+        by_span.remove(e->indexed_as, id);
+        own.remove(OwnSpan{e->cell.owner, e->indexed_as}, id);
+        if (e->offered) {
+            offers.remove(e->indexed_as, id);
         }
         if (interner != nullptr) {
             interner->release(e->cell.key, e->cell.owner);
@@ -289,14 +311,6 @@ struct Registry::Impl {
         return judge(who, gate_view(cell, requester), key, monotonic);
     }
 
-    // What asking about a cell that does not exist comes to: the gate is asked all the same, about
-    // a cell of nobody.
-    Verdict judge_nothing(TenantId requester, const ContextKey& key, Timestamp monotonic) const {
-        const GateRequester who{true, true, requester, Reach::in_place};
-        const Verdict verdict = judge(who, GateCell{}, key, monotonic);
-        return is_hit(verdict) ? Verdict::handle_invalid : Verdict::miss_absent;
-    }
-
     // Hits first, the own cell before others, then who came furthest.
     static bool better(Verdict a, bool a_own, Verdict b, bool b_own) {
         if (is_hit(a) != is_hit(b)) {
@@ -306,6 +320,19 @@ struct Registry::Impl {
             return a_own;
         }
         return progress_of(a) > progress_of(b);
+    }
+
+    // Asks the gate about each; `best` is the best answer of those before.
+    void judge_all(std::span<const CellId> ids, TenantId requester, const ContextKey& key,
+                   Timestamp monotonic, LookupResult& best) const {
+        for (const CellId id : ids) {
+            const Cell& cell = entry(id)->cell;
+            const Verdict verdict = judge_cell(cell, requester, true, key, monotonic);
+            if (!best.cell ||
+                better(verdict, cell.owner == requester, best.verdict, best.owner == requester)) {
+                best = LookupResult{verdict, Told(), id, cell.owner};
+            }
+        }
     }
 
     Work start_work(CellEntry& e, bool move) {
@@ -356,6 +383,7 @@ struct Registry::Impl {
         e.cell.scope = scope;
         e.cell.allow_list = std::move(allow_list);
         e.cell.admission = Admission::allow;
+        reconsider_offer(e);
         revoke_denied(e);
     }
 
@@ -365,6 +393,7 @@ struct Registry::Impl {
         e.cell.lifecycle = *transition(e.cell.lifecycle, LifecycleEvent::quarantine);
         e.cell.work = 0;
         delist(e);
+        reconsider_offer(e);
         const std::vector<LeaseHolder> holders = e.holders;
         for (const LeaseHolder& holder : holders) {
             end_lease(holder.connection, holder.index, true, true);
@@ -512,20 +541,14 @@ Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& ke
     }
     std::uint32_t of_tenant = 0;
     std::uint32_t replaced = 0;  // does not count beside the cell that takes its place
-    if (const std::vector<CellId>* ids = impl.of_span(who.tenant, span)) {
-        for (const CellId id : *ids) {
-            const Cell& cell = impl.entry(id)->cell;
-            if (cell.owner != who.tenant) {
-                continue;
-            }
-            if (cell.key != key) {
-                ++of_tenant;
-            } else if (cell.lifecycle == Lifecycle::quarantined) {
-                ++replaced;
-            } else {
-                return Error{Errc::already_exists,
-                             "the tenant has a cell of this context and span"};
-            }
+    for (const CellId id : impl.own_of_span(who.tenant, span)) {
+        const Cell& cell = impl.entry(id)->cell;
+        if (cell.key != key) {
+            ++of_tenant;
+        } else if (cell.lifecycle == Lifecycle::quarantined) {
+            ++replaced;
+        } else {
+            return Error{Errc::already_exists, "the tenant has a cell of this context and span"};
         }
     }
     if (of_tenant >= impl.limits.cells_per_span_and_tenant) {
@@ -574,7 +597,8 @@ Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& ke
     e.cell.attribution = Attribution{who.tenant, who.uid, who.engine, wall, {}};
     e.cell.location = impl_->locations.add(kept, who.tenant, id);
     e.indexed_as = impl_->indexed(who.tenant, span);
-    impl_->by_span[e.indexed_as].push_back(id);
+    impl_->by_span.add(e.indexed_as, id);
+    impl_->own.add(OwnSpan{who.tenant, e.indexed_as}, id);
     impl_->touch(e);
     impl_->filling_bytes[who.uid] += e.cell.length_bytes;
     Tenant& tenant = impl_->tenant(who.tenant);
@@ -644,6 +668,7 @@ Result<void> Registry::finish_seal(const Work& work, const ContentDigest& digest
         e->cell.admission = Admission::allow;
         e->cell.adjudicated_epoch = impl_->tenant(e->cell.owner).settings.epoch;
     }
+    impl_->reconsider_offer(*e);
     CXLPOOL_CHECK(e->holders.size() == 1);
     impl_->end_lease(e->holders[0].connection, e->holders[0].index, false, true);
     return {};
@@ -698,10 +723,9 @@ Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, Cell
                                     const std::optional<ContentDigest>& expected,
                                     Judgement judgement, uid_t uid, Timestamp wall) {
     std::vector<CellId> matching;
-    if (const std::vector<CellId>* ids =
-            has_tenant(owner) ? impl_->of_span(owner, span) : nullptr) {
-        for (const CellId id : *ids) {
-            if (impl_->entry(id)->cell.owner == owner && (!cell || cell == id)) {
+    if (has_tenant(owner)) {
+        for (const CellId id : impl_->own_of_span(owner, span)) {
+            if (!cell || cell == id) {
                 matching.push_back(id);
             }
         }
@@ -738,8 +762,10 @@ Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, Cell
         }
         e.cell.taint = Taint::trusted;
         e.cell.adjudicated_epoch = impl_->tenant(owner).settings.epoch;
+        impl_->reconsider_offer(e);
     } else if (judgement == Judgement::taint) {
         e.cell.taint = Taint::tainted;
+        impl_->reconsider_offer(e);
         impl_->revoke_denied(e);
     } else {
         impl_->quarantine(e);
@@ -755,6 +781,7 @@ Result<void> Registry::raise_epoch(TenantId tenant) {
     ++impl_->tenant(tenant).settings.epoch;
     for (auto& [id, e] : impl_->cells) {
         if (e.cell.owner == tenant) {
+            impl_->reconsider_offer(e);
             impl_->revoke_denied(e);
         }
     }
@@ -764,22 +791,15 @@ Result<void> Registry::raise_epoch(TenantId tenant) {
 LookupResult Registry::lookup(ConnectionId connection, const ContextKey& key,
                               const SpanDigest& span, Timestamp monotonic) {
     const TenantId requester = impl_->connection(connection).tenant;
+    const SpanDigest asked = impl_->indexed(requester, span);
     LookupResult best;
-    bool best_own = false;
-    if (const std::vector<CellId>* ids = impl_->of_span(requester, span)) {
-        for (const CellId id : *ids) {
-            const Cell& cell = impl_->entry(id)->cell;
-            const Verdict verdict = impl_->judge_cell(cell, requester, true, key, monotonic);
-            const bool own = cell.owner == requester;
-            if (!best.cell || Impl::better(verdict, own, best.verdict, best_own)) {
-                best = LookupResult{verdict, Told(), id, cell.owner};
-                best_own = own;
-            }
-        }
-    }
-    if (!best.cell) {
-        // A miss does the work of a refusal.
-        best.verdict = impl_->judge_nothing(requester, key, monotonic);
+    if (impl_->mode == TenancyMode::single) {
+        impl_->judge_all(impl_->by_span.find(asked), requester, key, monotonic, best);
+    } else {
+        // Always both, and the own cells first, which win where answers are equally good.
+        impl_->judge_all(impl_->own.find(OwnSpan{requester, asked}), requester, key, monotonic,
+                         best);
+        impl_->judge_all(impl_->offers.find(asked), requester, key, monotonic, best);
     }
     best.told = outward(best.verdict, impl_->mode, requester, best.owner);
     const bool hit = is_hit(best.told.verdict());
@@ -787,6 +807,16 @@ LookupResult Registry::lookup(ConnectionId connection, const ContextKey& key,
     ++(hit ? counters.hits : counters.misses);
     if (hit) {
         impl_->touch(*impl_->entry(best.cell));
+    }
+    return best;
+}
+
+LookupResult Registry::why_missed(TenantId requester, const ContextKey& key, const SpanDigest& span,
+                                  Timestamp monotonic) const {
+    LookupResult best;
+    if (has_tenant(requester)) {
+        impl_->judge_all(impl_->of_span(requester, span), requester, key, monotonic, best);
+        best.told = outward(best.verdict, impl_->mode, requester, best.owner);
     }
     return best;
 }
@@ -872,14 +902,10 @@ std::vector<Explanation> Registry::explain(TenantId requester, bool permitted,
     std::vector<Explanation> out;
     // A stranger has the keyspace of who has no salt.
     const auto asked = has_tenant(requester) ? impl_->indexed(requester, span) : span;
-    const auto at = impl_->by_span.find(asked);
-    if (at != impl_->by_span.end()) {
-        const std::vector<CellId>* const ids = &at->second;
-        for (const CellId id : *ids) {
-            const Cell& cell = impl_->entry(id)->cell;
-            out.push_back(
-                Explanation{&cell, impl_->judge_cell(cell, requester, permitted, key, monotonic)});
-        }
+    for (const CellId id : impl_->by_span.find(asked)) {
+        const Cell& cell = impl_->entry(id)->cell;
+        out.push_back(
+            Explanation{&cell, impl_->judge_cell(cell, requester, permitted, key, monotonic)});
     }
     std::stable_sort(out.begin(), out.end(), [&](const Explanation& a, const Explanation& b) {
         return Impl::better(a.verdict, a.cell->owner == requester, b.verdict,
@@ -983,6 +1009,7 @@ void Registry::check() const {
     std::unordered_map<uid_t, std::uint64_t> filling;
     std::unordered_map<std::uint64_t, std::uint32_t> references;
     std::size_t enlisted = 0;
+    std::size_t offered = 0;
     for (const auto& [id, e] : impl.cells) {
         TenantCounters& counters = counted[e.cell.owner];
         ++counters.cells;
@@ -994,8 +1021,18 @@ void Registry::check() const {
             filling[e.cell.attribution.uid] += e.cell.length_bytes;
             CXLPOOL_CHECK(e.holders.size() == 1);
         }
-        const std::vector<CellId>* ids = impl.of_span(e.cell.owner, e.cell.span);
-        CXLPOOL_CHECK(ids != nullptr && std::count(ids->begin(), ids->end(), e.cell.id) == 1);
+        const auto listed = [&e](std::span<const CellId> ids) {
+            return std::count(ids.begin(), ids.end(), e.cell.id);
+        };
+        CXLPOOL_CHECK(listed(impl.of_span(e.cell.owner, e.cell.span)) == 1);
+        CXLPOOL_CHECK(listed(impl.own_of_span(e.cell.owner, e.cell.span)) == 1);
+        CXLPOOL_CHECK(listed(impl.offers.find(e.indexed_as)) == (e.offered ? 1 : 0));
+        // Nothing is hidden that somebody else might attend.
+        for (const auto& [other, settings] : impl.tenants) {
+            CXLPOOL_CHECK(e.offered || other == e.cell.owner ||
+                          !is_hit(impl.judge_cell(e.cell, other, true, e.cell.key, Timestamp{})));
+        }
+        offered += e.offered ? 1U : 0U;
         CXLPOOL_CHECK(e.indexed_as == impl.indexed(e.cell.owner, e.cell.span));
         const bool may_go =
             e.cell.lifecycle == Lifecycle::sealed && e.holders.empty() && e.cell.work == 0;
@@ -1065,11 +1102,9 @@ void Registry::check() const {
         CXLPOOL_CHECK(tenant.counters.evictions_suffered == evictions[id].second);
     }
     CXLPOOL_CHECK(filling == impl.filling_bytes);
-    std::size_t indexed = 0;
-    for (const auto& [span, ids] : impl.by_span) {
-        indexed += ids.size();
-    }
-    CXLPOOL_CHECK(indexed == impl.cells.size());
+    CXLPOOL_CHECK(impl.by_span.size() == impl.cells.size());
+    CXLPOOL_CHECK(impl.own.size() == impl.cells.size());
+    CXLPOOL_CHECK(impl.offers.size() == offered);
 }
 
 }  // namespace cxlpool

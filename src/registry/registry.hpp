@@ -282,10 +282,16 @@ class Registry {
     // All earlier adjudications of the tenant's cells are stale from now on. Error: not_found.
     Result<void> raise_epoch(TenantId tenant);
 
-    // Judges every cell of the span and takes the best answer: a hit (own first), then the own
-    // cell that came furthest, then any other's. Counts a hit or a miss.
+    // Judges the cells of the span that can be a hit or that the requester may hear of, and takes
+    // the best answer: a hit (own first), then the own cell that came furthest. In multi another
+    // tenant's cell that the gate would let nobody attend but its owner is not looked at: it is
+    // absent, and takes as long. Counts a hit or a miss, and touches what was hit.
     LookupResult lookup(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
                         Timestamp monotonic);
+    // What of all cells of the span came nearest to a hit, and with which verdict: for the audit
+    // log, apart from the answer. Nothing for a tenant that there is not.
+    LookupResult why_missed(TenantId requester, const ContextKey& key, const SpanDigest& span,
+                            Timestamp monotonic) const;
     // A reading lease on a cell that lookup just found. Errors: not_found, limit_exceeded.
     Result<LeaseRef> grant_read(ConnectionId connection, CellId cell, Timestamp monotonic);
     // Errors: stale_lease (ended, or never was), revoked (ended because the cell was taken away;

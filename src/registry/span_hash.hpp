@@ -11,18 +11,35 @@
 
 namespace cxlpool {
 
+// A span in a tenant's keyspace, as that tenant's own.
+struct OwnSpan {
+    TenantId owner;
+    SpanDigest span;
+    bool operator==(const OwnSpan&) const = default;
+};
+
 class SpanHash {
   public:
     SpanHash() { ::crypto_shorthash_keygen(key_.data()); }
     std::size_t operator()(const SpanDigest& span) const noexcept {
+        return hash(span.bytes.data(), span.bytes.size());
+    }
+    std::size_t operator()(const OwnSpan& own) const noexcept {
+        std::array<unsigned char, sizeof own.owner.value + sizeof own.span.bytes> bytes{};
+        std::memcpy(bytes.data(), &own.owner.value, sizeof own.owner.value);
+        std::memcpy(bytes.data() + sizeof own.owner.value, own.span.bytes.data(),
+                    own.span.bytes.size());
+        return hash(bytes.data(), bytes.size());
+    }
+
+  private:
+    std::size_t hash(const unsigned char* bytes, std::size_t size) const noexcept {
         std::array<unsigned char, crypto_shorthash_BYTES> out{};
-        ::crypto_shorthash(out.data(), span.bytes.data(), span.bytes.size(), key_.data());
+        ::crypto_shorthash(out.data(), bytes, size, key_.data());
         std::size_t value = 0;
         std::memcpy(&value, out.data(), sizeof value);
         return value;
     }
-
-  private:
     std::array<unsigned char, crypto_shorthash_KEYBYTES> key_{};
 };
 

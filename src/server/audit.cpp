@@ -55,15 +55,35 @@ void AuditLog::peer_fault(uid_t uid, std::string_view listener, std::string_view
     }
 }
 
-void AuditLog::cross_tenant(uid_t uid, std::shared_ptr<const Listener> listener, TenantId requester,
-                            std::uint64_t lookup, const LookupResult& found,
+void AuditLog::cross_tenant(Asker asker, const LookupResult& found,
                             const SpanDigest& span) noexcept {
     if (pending_.size() >= kMaxPending) {
         ++not_kept_;
         return;
     }
-    pending_.push_back(CrossTenant{uid, std::move(listener), requester, lookup, found.owner,
-                                   found.cell, span, found.verdict, found.told.verdict()});
+    pending_.push_back(CrossTenant{std::move(asker), found.owner, found.cell, span, found.verdict,
+                                   found.told.verdict()});
+}
+
+void AuditLog::missed(Asker asker, const ContextKey& key, const SpanDigest& span) noexcept {
+    std::uint32_t& of_uid = missed_by_uid_[asker.uid];
+    if (missed_.size() >= kMaxMissed || of_uid >= kMaxMissedPerUid) {
+        ++not_looked_into_;
+        return;
+    }
+    ++of_uid;
+    missed_.push_back(Missed{std::move(asker), key, span});
+}
+
+void AuditLog::resolve(const WhyMissed& why) {
+    for (Missed& record : missed_) {
+        const LookupResult found = why(record.asker.tenant, record.key, record.span);
+        if (found.cell && found.owner != record.asker.tenant) {
+            cross_tenant(std::move(record.asker), found, record.span);
+        }
+    }
+    missed_.clear();
+    missed_by_uid_.clear();
 }
 
 void AuditLog::adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
@@ -97,6 +117,10 @@ void AuditLog::flush(Timestamp monotonic) {
         crossings_.left_out += not_kept_;
         not_kept_ = 0;
         crossings_.renew("cross_tenant");
+        if (not_looked_into_ > 0) {
+            spdlog::warn("audit event=not_looked_into misses={}", not_looked_into_);
+            not_looked_into_ = 0;
+        }
     }
     // A long prefix is many spans of one owner, and a busy engine asks for it again and again.
     struct Line {
@@ -107,22 +131,22 @@ void AuditLog::flush(Timestamp monotonic) {
     };
     std::map<std::tuple<uid_t, const Listener*, TenantId, TenantId, Verdict, Verdict>, Line> lines;
     for (const CrossTenant& record : pending_) {
-        Line& line = lines[{record.uid, record.listener.get(), record.requester, record.owner,
-                            record.verdict, record.told}];
+        Line& line = lines[{record.asker.uid, record.asker.listener.get(), record.asker.tenant,
+                            record.owner, record.verdict, record.told}];
         line.first = line.first == nullptr ? &record : line.first;
         ++line.spans;
-        line.lookups += line.last_lookup == record.lookup ? 0 : 1;
-        line.last_lookup = record.lookup;
+        line.lookups += line.last_lookup == record.asker.lookup ? 0 : 1;
+        line.last_lookup = record.asker.lookup;
     }
     for (const auto& [key, line] : lines) {
         const CrossTenant& record = *line.first;
-        if (crossings_.take(record.uid)) {
+        if (crossings_.take(record.asker.uid)) {
             spdlog::info(
                 "audit event=cross_tenant uid={} listener={} requester={} owner={} verdict={} "
                 "told={} spans={} lookups={} first={} cell={}",
-                record.uid, record.listener->name, record.requester.value, record.owner.value,
-                to_word(record.verdict), to_word(record.told), line.spans, line.lookups,
-                hex(record.span), record.cell.value);
+                record.asker.uid, record.asker.listener->name, record.asker.tenant.value,
+                record.owner.value, to_word(record.verdict), to_word(record.told), line.spans,
+                line.lookups, hex(record.span), record.cell.value);
         }
     }
     pending_.clear();

@@ -4,11 +4,12 @@
 // a second, so that a hostile peer can neither flood it nor crowd out the lines about others. What
 // was left out is counted and said. Operators' acts, and what undoes one, are never left out.
 //
-// Invariant: cross_tenant() writes nothing and takes the same time whatever it is told, because it
-// stands in the path of a lookup; what it kept is written by flush().
+// Invariant: what stands in the path of a lookup writes nothing and takes the same time whatever it
+// is told. What it kept is looked into by resolve(), after the answers, and written by flush().
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -22,7 +23,10 @@ namespace cxlpool {
 
 class AuditLog {
   public:
-    AuditLog() { pending_.reserve(kMaxPending); }
+    AuditLog() {
+        pending_.reserve(kMaxPending);
+        missed_.reserve(kMaxMissed);
+    }
 
     // `listener`, here and below: the name of the socket that the peer came by.
     // audit event=identity_refused uid= gid= pid= listener= why=
@@ -36,9 +40,20 @@ class AuditLog {
     // first= cell=
     // One line for all spans of one owner with one verdict since the last flush(): `spans` answers
     // in `lookups` calls, the first of them about `first`. `lookup`: a number of the call.
-    void cross_tenant(uid_t uid, std::shared_ptr<const Listener> listener, TenantId requester,
-                      std::uint64_t lookup, const LookupResult& found,
-                      const SpanDigest& span) noexcept;
+    struct Asker {
+        uid_t uid = 0;
+        std::shared_ptr<const Listener> listener;  // may be closed by the time of the line
+        TenantId tenant;
+        std::uint64_t lookup = 0;
+    };
+    void cross_tenant(Asker asker, const LookupResult& found, const SpanDigest& span) noexcept;
+
+    // A lookup that was answered with a miss: whether a cell of another tenant was refused is found
+    // out later. The key must mean the same until resolve().
+    void missed(Asker asker, const ContextKey& key, const SpanDigest& span) noexcept;
+    using WhyMissed =
+        std::function<LookupResult(TenantId requester, const ContextKey&, const SpanDigest&)>;
+    void resolve(const WhyMissed& why);
 
     // audit event=adjudicated uid= owner= cell= span= judgement=
     void adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
@@ -58,12 +73,18 @@ class AuditLog {
 
   private:
     static constexpr std::size_t kMaxPending = 8192;  // 144 bytes each: over 1 MiB
+    // Each is looked into on the reactor, in some microseconds. A lookup that is full of misses
+    // leaves room for those of others.
+    static constexpr std::size_t kMaxMissed = 2048;
+    static constexpr std::uint32_t kMaxMissedPerUid = 512;
 
+    struct Missed {
+        Asker asker;
+        ContextKey key;
+        SpanDigest span;
+    };
     struct CrossTenant {
-        uid_t uid;
-        std::shared_ptr<const Listener> listener;  // may be closed by the time of the line
-        TenantId requester;
-        std::uint64_t lookup;
+        Asker asker;
         TenantId owner;
         CellId cell;
         SpanDigest span;
@@ -81,8 +102,11 @@ class AuditLog {
     };
 
     std::vector<CrossTenant> pending_;
+    std::vector<Missed> missed_;
+    std::map<uid_t, std::uint32_t> missed_by_uid_;
     std::map<std::pair<TenantId, TenantId>, EvictionFlow> evictions_;
     std::uint64_t not_kept_ = 0;
+    std::uint64_t not_looked_into_ = 0;
     std::uint64_t second_ = 0;
     Budget refused_;
     Budget faults_;

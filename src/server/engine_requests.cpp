@@ -188,6 +188,7 @@ Server::Answer Server::release_context(Session& session,
     if (at == session.contexts.end()) {
         return Error{Errc::not_found, "no such context on this connection"};
     }
+    look_into_misses();
     interner_.release(at->second, session.tenant);
     session.contexts.erase(at);
     return Reply(wire::EmptyReply{});
@@ -223,9 +224,11 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
         wire::LookupItem item;
         const LookupResult found = registry_.lookup(*session.connection, *key, span, now);
         item.verdict = static_cast<std::uint16_t>(found.told.verdict());
-        if (found.cell && found.owner != session.tenant) {
-            audit_.cross_tenant(session.peer.uid, session.listener, session.tenant, lookup, found,
-                                span);
+        AuditLog::Asker asker{session.peer.uid, session.listener, session.tenant, lookup};
+        if (!found.cell) {
+            audit_.missed(std::move(asker), *key, span);
+        } else if (found.owner != session.tenant) {
+            audit_.cross_tenant(std::move(asker), found, span);
         }
         if (is_hit(found.told.verdict())) {
             const Result<LeaseRef> lease =
@@ -246,6 +249,13 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
         out.items.push_back(item);
     }
     return Reply(std::move(out));
+}
+
+void Server::look_into_misses() {
+    audit_.resolve([this, now = clock_.monotonic()](TenantId requester, const ContextKey& key,
+                                                    const SpanDigest& span) {
+        return registry_.why_missed(requester, key, span, now);
+    });
 }
 
 std::uint32_t Server::hold(Session& session, const LeaseRef& lease, const Location& location,

