@@ -556,13 +556,14 @@ CXLPOOL_API int cxlpool_release(cxlpool_client* client, cxlpool_lease lease);
 /* Begins a cell of `length_bytes` bytes (1 to info.max_cell_bytes) for `span`, in `pool` or, when
  * that is NULL, where the daemon chooses. `recompute_ns` is what computing these bytes again would
  * take, 0 where that is unknown: when the pool is full, this tenant's cells that are cheap for
- * their size and have not been asked for go first. Set out->struct_size before. The bytes at out->data,
- * which begin on a boundary of 4096 bytes, are visible to this tenant's engines only and to be
- * written in place before cxlpool_seal(); then or with cxlpool_release() the fill ends. Blocks.
+ * their size and have not been asked for go first. Set out->struct_size before. The bytes at
+ * out->data, which begin on a boundary of 4096 bytes, are visible to this tenant's engines only and
+ * to be written in place before cxlpool_seal(); then or with cxlpool_release() the fill ends.
+ * Blocks.
  * Errors: the common ones; here LIMIT_EXCEEDED means leases, bytes being filled, or cells.
  *   CXLPOOL_E_TOO_LARGE       Over info.max_cell_bytes, or a pool name over 64 bytes.
- *   CXLPOOL_E_CAPACITY        No room now, and nothing that may go: what is left is leased, or within
- *                             what others are guaranteed. Release leases; try again later.
+ *   CXLPOOL_E_CAPACITY        No room now, and nothing that may go: what is left is leased, or
+ *                             within what others are guaranteed. Release leases; try again later.
  *   CXLPOOL_E_SPAN_EXCEEDS_CAPACITY  Longer than the pool, or than every pool, when empty. Begin
  *                             shorter spans; the same call fails again.
  *   CXLPOOL_E_KEY_INCOMPLETE  The context lacks an axis. Create a complete one.

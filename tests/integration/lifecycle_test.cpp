@@ -90,6 +90,11 @@ TEST(Lifecycle, ASecondDaemonDoesNotTakeTheSocketsOfALiveOne) {
     ASSERT_TRUE(first.start(basic_config(first.directory()))) << first.ended().err;
     DaemonProcess second;
     ASSERT_FALSE(second.start(basic_config(first.directory())));
+    EXPECT_THAT(second.ended().err, HasSubstr("state.db")) << "nor its state";
+    std::string config = basic_config(first.directory());
+    const std::string state = first.directory() + "/state";
+    config.replace(config.find(state), state.size(), second.directory() + "/state");
+    ASSERT_FALSE(second.start(config));
     EXPECT_THAT(second.ended().err, HasSubstr("engine.sock"));
     EXPECT_TRUE(first.engine(1)) << "the first one still answers";
     EXPECT_EQ(first.log().find("identity_refused"), std::string::npos)

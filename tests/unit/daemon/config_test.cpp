@@ -225,7 +225,7 @@ name = "last"
     EXPECT_EQ(config.listeners[0].mode, 0660U) << "not for everybody unless that is written";
     EXPECT_FALSE(config.listeners[0].owner || config.listeners[0].group);
     EXPECT_THAT(config.listeners[0].tenants, ElementsAre(TenantId{2}));
-    EXPECT_EQ(config.listeners[0].where, "F:41");
+    EXPECT_EQ(config.listeners[0].where, "F:42");
     EXPECT_EQ(config.listeners[1].mode, 0666U);
     EXPECT_EQ(config.listeners[1].owner, 0U);
     EXPECT_EQ(config.listeners[1].group, 4242U);
