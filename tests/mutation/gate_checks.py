@@ -20,7 +20,7 @@ CHECKS = 10  # those in the table of judge(); the eleventh is its last line
 # What a mutant does besides leaving a check out of the table: (what, text, what stands instead).
 OTHERS = [
     ("11 how_reached", "how_reached(requester, cell));", "Verdict::hit_in_place);"),
-    ("the collapse in multi", "own ? verdict : Verdict::miss_absent;", "own ? verdict : verdict;"),
+    ("the collapse in multi", "own ? Told(verdict) : Told();", "own ? Told(verdict) : Told(verdict);"),
 ]
 
 
