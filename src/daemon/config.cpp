@@ -289,6 +289,7 @@ Result<void> Parser::read_listener(const Node& table) {
                        "whoever reaches a listener acts as one of its tenants, and this names "
                        "none; add tenants = [1]");
     }
+    listener.path = normal_path(listener.path);
     listener_paths_.push_back(&path->value);
     config_.listeners.push_back(std::move(listener));
     return {};
@@ -302,8 +303,7 @@ Result<void> Parser::check_paths() const {
     };
     for (std::size_t i = 0; i < config_.listeners.size(); ++i) {
         const ListenerConfig& listener = config_.listeners[i];
-        const auto [at, fresh] =
-            taken.emplace(normal_path(listener.path), "the listener at " + listener.where);
+        const auto [at, fresh] = taken.emplace(listener.path, "the listener at " + listener.where);
         if (!fresh) {
             return reader_.invalid(*listener_paths_[i], quoted(listener.path) + " is the path of " +
                                                             at->second +

@@ -50,28 +50,32 @@ struct PoolConfig {
     std::optional<ShareKind> share_kind;
 
     std::uint64_t private_segment_bytes = 64ULL << 20U;
+    bool operator==(const PoolConfig&) const = default;
 };
 
 struct TenantConfig {
     TenantId id;
     std::string name;
+    bool operator==(const TenantConfig&) const = default;
 };
 
 struct SocketConfig {
     std::string path;
     mode_t mode = 0660;
     std::string group;  // for resolve_group; empty: unchanged
+    bool operator==(const SocketConfig&) const = default;
 };
 
 // A socket that is the credential: whom its file lets connect may act as these tenants, and in no
 // other role than engine.
 struct ListenerConfig {
-    std::string path;
+    std::string path;  // normal_path()
     mode_t mode = 0660;
     std::optional<uid_t> owner;  // none: unchanged
     std::optional<gid_t> group;  // none: unchanged
     std::vector<TenantId> tenants;
     std::string where;  // "FILE:LINE" of the table, for messages
+    bool operator==(const ListenerConfig&) const = default;
 };
 
 // Listeners that one file may have: each takes a descriptor, and a reload looks at each.
@@ -92,6 +96,7 @@ struct Config {
     std::vector<Grant> grants;
     std::vector<ListenerConfig> listeners;
     Limits limits;
+    bool operator==(const Config&) const = default;
 };
 
 // Keys: see cxlpoold.toml(5). Errors: malformed (not TOML), tenancy_unset ("tenancy mode not

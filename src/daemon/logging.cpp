@@ -58,4 +58,8 @@ void start_logging(const std::string& level) {
     spdlog::set_default_logger(std::move(logger));
 }
 
+void set_log_level(const std::string& level) {
+    spdlog::default_logger_raw()->set_level(spdlog::level::from_str(level));
+}
+
 }  // namespace cxlpool

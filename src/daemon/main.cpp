@@ -13,6 +13,7 @@
 #include "daemon/logging.hpp"
 #include "daemon/notify.hpp"
 #include "daemon/pools.hpp"
+#include "daemon/reload.hpp"
 #include "daemon/sockets.hpp"
 #include "daemon/tenants.hpp"
 #include "server/listener.hpp"
@@ -119,11 +120,11 @@ void log_findings(const Assessment& assessment) {
     }
 }
 
-void on_signal(int fd, Reactor& reactor) {
+void on_signal(int fd, Reactor& reactor, Server& server) {
     signalfd_siginfo info{};
     while (::read(fd, &info, sizeof info) == static_cast<ssize_t>(sizeof info)) {
         if (info.ssi_signo == SIGHUP) {
-            spdlog::warn("SIGHUP: this version reads its configuration at start only; restart it");
+            server.reload("SIGHUP", {});
             continue;
         }
         spdlog::info("signal {}: stopping", info.ssi_signo);
@@ -145,6 +146,11 @@ Result<KeptState> open_state(const Config& config, OnLoss on_loss) {
         return std::move(tenants).error();
     }
     return KeptState{std::move(*store), std::move(*tenants)};
+}
+
+std::string what_is_served(const Config& config) {
+    return "serving " + std::to_string(config.pools.size()) + " pool(s), tenancy " +
+           std::string(to_word(config.mode));
 }
 
 int serve(const Config& config, std::vector<Profile> tiers, KeptState kept,
@@ -177,17 +183,28 @@ int serve(const Config& config, std::vector<Profile> tiers, KeptState kept,
                      served.pool->usage().capacity_bytes, served.pool->traits().kind,
                      to_word(served.pool->traits().isolation));
     }
-    Result<std::unique_ptr<Server>> server =
-        Server::create(**reactor, system_clock(), Authorizer(config.grants),
-                       server_options(config, std::move(tiers), std::move(kept)), std::move(pools));
+    Reloader reloader(config, owned);
+    ServerOptions options = server_options(config, std::move(tiers), std::move(kept));
+    options.read_configuration = [&reloader] {
+        notify::reloading();
+        return reloader.read();
+    };
+    options.reload_ended = [&config](const Result<ReloadReport>& report) {
+        notify::ready(report ? what_is_served(config)
+                             : what_is_served(config) +
+                                   "; reload refused: " + report.error().message());
+    };
+    Result<std::unique_ptr<Server>> server = Server::create(
+        **reactor, system_clock(), Authorizer(config.grants), std::move(options), std::move(pools));
     if (!server) {
         return fail(server.error());
     }
     const int signal_fd = signals->get();
     Reactor& loop = **reactor;
     CXLPOOL_CHECK(signal_fd >= 0);
-    if (Result<void> added = loop.add(signal_fd, Reactor::readable,
-                                      [signal_fd, &loop] { on_signal(signal_fd, loop); });
+    if (Result<void> added =
+            loop.add(signal_fd, Reactor::readable,
+                     [signal_fd, &loop, &server] { on_signal(signal_fd, loop, **server); });
         !added) {
         return fail(added.error(), kFailed);
     }
@@ -200,8 +217,7 @@ int serve(const Config& config, std::vector<Profile> tiers, KeptState kept,
         }
     }
     spdlog::info("ready: tenancy {}, reactor {}", to_word(config.mode), loop.kind());
-    notify::ready("serving " + std::to_string(config.pools.size()) + " pool(s), tenancy " +
-                  std::string(to_word(config.mode)));
+    notify::ready(what_is_served(config));
     const Result<void> ended = loop.run();
     notify::stopping();
     (*server)->shut_down();

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <ctime>
 
 namespace cxlpool::notify {
 namespace {
@@ -22,6 +23,15 @@ void send(const std::string& message) {
 
 void ready(const std::string& status) {
     send("READY=1\nSTATUS=" + one_line(status));
+}
+
+void reloading() {
+    // Type=notify-reload tells by the time whether this answers its own signal.
+    timespec now{};
+    ::clock_gettime(CLOCK_MONOTONIC, &now);
+    const std::int64_t usec = std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+    send("RELOADING=1\nMONOTONIC_USEC=" + std::to_string(usec) +
+         "\nSTATUS=reading the configuration again");
 }
 
 void status(const std::string& line) {

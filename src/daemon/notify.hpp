@@ -13,6 +13,10 @@ namespace cxlpool::notify {
 // The daemon serves. `status` is one line for people.
 void ready(const std::string& status);
 
+// The configuration is read again; ready() ends it, whatever came of it. May be called by any
+// thread.
+void reloading();
+
 // One line for people, as systemctl status shows it.
 void status(const std::string& line);
 

@@ -54,9 +54,8 @@ Result<UniqueFd> listen_on(const ListenerConfig& config, OwnedPaths& owned) {
 
 // The socket that was passed for a listener, if one was.
 Result<UniqueFd> take_from(std::vector<PassedListener>& passed, const ListenerConfig& config) {
-    const std::string path = normal_path(config.path);
     const auto at = std::find_if(passed.begin(), passed.end(), [&](const PassedListener& one) {
-        return normal_path(one.path) == path;
+        return normal_path(one.path) == config.path;
     });
     if (at == passed.end()) {
         return UniqueFd();
@@ -88,7 +87,7 @@ void OwnedPaths::add(const std::string& path) {
 
 void OwnedPaths::give_up(const std::string& path) {
     if (paths_.erase(path) != 0) {
-        remove_socket_file(path);
+        remove_live_socket_file(path);
     }
 }
 

@@ -26,7 +26,7 @@ class OwnedPaths {
 
     void add(const std::string& path);
     bool has(const std::string& path) const { return paths_.count(path) != 0; }
-    // Removes the file now; nobody listens there any more.
+    // Removes the file of a socket that is still open, and is about to be closed.
     void give_up(const std::string& path);
 
   private:

@@ -460,6 +460,12 @@ Result<void> Registry::set_name(TenantId tenant, std::string name) {
     return {};
 }
 
+void Registry::set_limits(const RegistryLimits& limits) noexcept {
+    CXLPOOL_CHECK(limits.leases_per_connection == impl_->limits.leases_per_connection &&
+                  limits.lease_ttl_ns == impl_->limits.lease_ttl_ns);
+    impl_->limits = limits;
+}
+
 Result<void> Registry::set_weight(TenantId tenant, std::uint32_t weight) {
     CXLPOOL_TRY(impl_->check_tenant(tenant));
     if (weight == 0) {

@@ -202,6 +202,9 @@ class Registry {
     // when the cell begins; default: nothing.
     void set_interner(ContextInterner* interner) noexcept;
 
+    // For what begins from now on. leases_per_connection and lease_ttl_ns have to be as they were.
+    void set_limits(const RegistryLimits& limits) noexcept;
+
     // Errors: already_exists, invalid_argument (tenant 0).
     Result<void> add_tenant(TenantId tenant, std::string name);
     Result<void> add_tenant(TenantId tenant, TenantSettings settings);

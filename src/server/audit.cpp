@@ -103,6 +103,23 @@ void AuditLog::evicted(TenantId causer, const Evicted& gone) {
     flow.bytes += gone.bytes;
 }
 
+void AuditLog::ended(const PeerCredentials& peer, std::string_view listener, TenantId tenant,
+                     std::string_view why) {
+    spdlog::info(
+        "audit event=connection_ended uid={} gid={} pid={} listener={} tenant={} why=\"{}\"",
+        peer.uid, peer.gid, peer.pid, listener, tenant.value, why);
+}
+
+void AuditLog::reloaded(std::string_view asked_by, const Result<ReloadReport>& report) {
+    if (report) {
+        spdlog::info("audit event=reloaded by=\"{}\" closed={}", asked_by,
+                     report->connections_closed);
+    } else {
+        spdlog::error("audit event=reload_refused by=\"{}\" why=\"{}\"; nothing has changed",
+                      asked_by, report.error().message());
+    }
+}
+
 void AuditLog::flush(Timestamp monotonic) {
     for (const auto& [who, flow] : evictions_) {
         spdlog::info("audit event=evicted causer={} victim={} cells={} bytes={}", who.first.value,

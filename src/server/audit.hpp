@@ -18,6 +18,7 @@
 #include "registry/registry.hpp"
 #include "server/door.hpp"
 #include "server/listener.hpp"
+#include "server/reconfiguration.hpp"
 
 namespace cxlpool {
 
@@ -67,6 +68,16 @@ class AuditLog {
     // One line for each two tenants since the last flush(): the victim's cells that went for new
     // ones of the causer. Not for a tenant's own.
     void evicted(TenantId causer, const Evicted& gone);
+
+    // audit event=connection_ended uid= gid= pid= listener= tenant= why=
+    // A reload took its right away. Each needs an act of an operator before, so it is never left
+    // out. `tenant`: 0 for operators.
+    void ended(const PeerCredentials& peer, std::string_view listener, TenantId tenant,
+               std::string_view why);
+
+    // audit event=reloaded by= closed=
+    // audit event=reload_refused by= why=
+    void reloaded(std::string_view asked_by, const Result<ReloadReport>& report);
 
     // Writes what was kept. Called a few times a second.
     void flush(Timestamp monotonic);

@@ -30,6 +30,7 @@ struct Grant {
     std::vector<TenantId> tenants;  // whom it may act as in the role engine
     Roles roles = 0;
     std::string where;  // "FILE:LINE", for the audit log
+    bool operator==(const Grant&) const = default;
 };
 
 struct Identity {

@@ -40,6 +40,7 @@ struct Limits {
     // The same, summed over all tenants; bounds the daemon's own memory (256 bytes each at most,
     // and about as much to keep them). So far above the limit of one that only that one is met.
     std::uint32_t axis_values = 1U << 20U;
+    bool operator==(const Limits&) const = default;
 };
 
 }  // namespace cxlpool

@@ -339,15 +339,27 @@ Result<void> check_socket_path(const std::string& path) {
     return check_makeable(directory, "making '" + directory + "' for the socket");
 }
 
-void remove_socket_file(const std::string& path) noexcept {
+namespace {
+
+void remove_file(const std::string& path, bool ours) noexcept {
     const Result<Place> place = open_place(path);
     if (!place) {
         return;
     }
-    const Result<Found> found = look(*place);
+    const Result<Found> found = look(*place, ours);
     if (found && *found == Found::stale_socket) {
         ::unlinkat(place->directory.get(), place->name.c_str(), 0);
     }
+}
+
+}  // namespace
+
+void remove_socket_file(const std::string& path) noexcept {
+    remove_file(path, false);
+}
+
+void remove_live_socket_file(const std::string& path) noexcept {
+    remove_file(path, true);
 }
 
 }  // namespace cxlpool

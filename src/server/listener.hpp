@@ -65,6 +65,8 @@ Result<void> check_socket_path(const std::string& path);
 // For a clean stop, after the listener was closed: removes the socket file that listen_at made,
 // unless somebody answers there by now or it is no socket any more.
 void remove_socket_file(const std::string& path) noexcept;
+// The same while the listener is open and this process knows that it is its own.
+void remove_live_socket_file(const std::string& path) noexcept;
 
 struct PassedListener {
     std::string path;

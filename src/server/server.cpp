@@ -387,7 +387,7 @@ void Server::update_interest(Session& session) {
     std::uint32_t events = 0;
     if (!session.out.empty()) {
         events = Reactor::writable;
-    } else if (session.pending < options_.limits.pending_per_connection) {
+    } else if (!session.closing && session.pending < options_.limits.pending_per_connection) {
         events = Reactor::readable;
     }
     if (const Result<void> changed = reactor_.modify(session.socket.get(), events); !changed) {

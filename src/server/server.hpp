@@ -30,6 +30,7 @@
 #include "server/limits.hpp"
 #include "server/reactor.hpp"
 #include "server/reaper.hpp"
+#include "server/reconfiguration.hpp"
 #include "server/session.hpp"
 #include "server/tenant_book.hpp"
 #include "server/worker_pool.hpp"
@@ -55,6 +56,10 @@ struct ServerOptions {
     EvictionPolicy eviction = EvictionPolicy::fair;
     // Called on a worker when an operator asks for the topology.
     std::function<Result<Topology>()> read_topology;
+    // Called on a worker, one at a time, when a reload is asked for.
+    std::function<Result<Reconfiguration>()> read_configuration;
+    // Called when it was taken on or refused. May be empty.
+    std::function<void(const Result<ReloadReport>&)> reload_ended;
 };
 
 class Server {
@@ -69,6 +74,14 @@ class Server {
 
     // Starts to accept. Errors: those of the reactor.
     Result<void> serve(std::vector<Listener> listeners);
+
+    // Reads the configuration again and takes it on whole, or changes nothing, soon; `done`, which
+    // may be empty, then hears which. `asked_by` is for the audit log. Connections whose peers may
+    // not be there any more are closed as by shut_down(); the others have their new rights from
+    // their next request on. Errors that `done` hears: those of read_configuration, io,
+    // limit_exceeded (the workers are busy).
+    using ReloadDone = std::function<void(const Result<ReloadReport>&)>;
+    void reload(std::string asked_by, ReloadDone done);
 
     // Closes every connection: its lease board is cleared first, and what it was filling is rolled
     // back.
@@ -205,6 +218,19 @@ class Server {
     std::string status() const;
     std::string profiles() const;
 
+    // reload.cpp
+    struct ReloadWish {
+        std::string asked_by;
+        ReloadDone done;
+    };
+    void reload_for(Session& session, std::uint64_t cookie);
+    void start_reload();
+    void finish_reload(const Result<ReloadReport>& report, const std::vector<ReloadWish>& wishes);
+    Result<ReloadReport> take_on(Reconfiguration wanted);
+    // Why the peer may not be there any more, else nothing and who it is now.
+    std::optional<std::string> lost_right(const Session& session, Result<Identity>& identity) const;
+    std::uint32_t identify_again();  // returns how many connections that ended
+
     Session* find(std::uint64_t id) noexcept;
 
     Reactor& reactor_;
@@ -227,7 +253,9 @@ class Server {
     std::size_t admin_sessions_ = 0;
     std::size_t refused_sessions_ = 0;
     std::vector<std::shared_ptr<Listener>> listeners_;
-    bool out_of_descriptors_ = false;  // until the next tick
+    bool reloading_ = false;
+    std::vector<ReloadWish> reload_wishes_;  // bounded by the pending requests of operators
+    bool out_of_descriptors_ = false;        // until the next tick
     bool reaper_behind_ = false;
     DescriptorReaper reaper_;
     std::vector<std::byte> buffer_;

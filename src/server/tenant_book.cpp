@@ -1,7 +1,9 @@
 #include "server/tenant_book.hpp"
 
 #include <algorithm>
+#include <string_view>
 
+#include "base/check.hpp"
 #include "base/units.hpp"
 
 namespace cxlpool {
@@ -36,6 +38,44 @@ Result<void> TenantBook::load(Registry& registry, const std::vector<ServedTenant
         }
     }
     return {};
+}
+
+Result<void> TenantBook::check_declared(const Registry& registry, const Declared& tenants) const {
+    std::map<TenantId, std::string_view> names;
+    for (const TenantId tenant : registry.tenants()) {
+        names.emplace(tenant, registry.tenant_name(tenant));
+    }
+    for (const auto& [tenant, name] : tenants) {
+        if (!name.empty()) {
+            names[tenant] = name;
+        }
+    }
+    std::map<std::string_view, TenantId> owners;
+    for (const auto& [tenant, name] : names) {
+        const auto [owner, first] = owners.emplace(name, tenant);
+        if (!first && !name.empty()) {
+            return Error{Errc::already_exists, "tenants " + std::to_string(owner->second.value) +
+                                                   " and " + std::to_string(tenant.value) +
+                                                   " would both be named \"" + std::string(name) +
+                                                   "\"; write another name in the file"};
+        }
+    }
+    return {};
+}
+
+void TenantBook::declare(Registry& registry, const Declared& tenants) {
+    for (auto& [tenant, kept] : kept_) {
+        kept.declared = false;
+    }
+    for (const auto& [tenant, name] : tenants) {
+        if (registry.has_tenant(tenant)) {
+            CXLPOOL_CHECK(name.empty() || registry.set_name(tenant, name).has_value());
+        } else {
+            CXLPOOL_CHECK(registry.add_tenant(tenant, name).has_value());
+            without_cells_.insert(tenant);
+        }
+        kept_[tenant].declared = true;
+    }
 }
 
 bool TenantBook::is_declared(TenantId tenant) const noexcept {

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "registry/registry.hpp"
@@ -31,6 +32,14 @@ class TenantBook {
                       const std::vector<Reservation>& reservations);
     // Reservations of pools that are not served now; they are kept until somebody removes them.
     const std::vector<Reservation>& unserved() const noexcept { return unserved_; }
+
+    // What a file says that is read while the daemon runs: ids, and names where it gives some.
+    using Declared = std::vector<std::pair<TenantId, std::string>>;
+    // Errors: already_exists (a name that an operator gave to another tenant). Nothing is changed.
+    Result<void> check_declared(const Registry& registry, const Declared& tenants) const;
+    // Those that are new come in; those that the file does not name any more stay, undeclared.
+    // Only after check_declared().
+    void declare(Registry& registry, const Declared& tenants);
 
     bool is_declared(TenantId tenant) const noexcept;
     TenantRecord record_of(const Registry& registry, TenantId tenant) const;

@@ -188,6 +188,9 @@ void layout(C& c, Field<C, DocumentMoreRequest> m) {
 // --- replies ------------------------------------------------------------------------------------
 
 template <typename C>
+void layout(C& /*c*/, Field<C, ReloadRequest> /*m*/) {}
+
+template <typename C>
 void layout(C& /*c*/, Field<C, EmptyReply> /*m*/) {}
 
 template <typename C>
@@ -291,6 +294,11 @@ void layout(C& c, Field<C, PlanPlacementReply> m) {
         codec.number("return cost", item.return_cost_ns);
         codec.number("recompute", item.recompute_ns);
     });
+}
+
+template <typename C>
+void layout(C& c, Field<C, ReloadReply> m) {
+    c.number("connections closed", m.connections_closed);
 }
 
 template <typename C>

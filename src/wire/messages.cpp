@@ -31,6 +31,7 @@ constexpr std::array kTypes{
     TypeRow{Type::adjudicate, "adjudicate"},
     TypeRow{Type::document, "document"},
     TypeRow{Type::document_more, "document_more"},
+    TypeRow{Type::reload, "reload"},
 };
 
 // In the order of RequestBody's alternatives.
@@ -50,6 +51,7 @@ constexpr std::array kRequestTypes{
     Type::adjudicate,
     Type::document,
     Type::document_more,
+    Type::reload,
 };
 static_assert(kRequestTypes.size() == std::variant_size_v<RequestBody>);
 
@@ -94,6 +96,8 @@ std::optional<ReplyBody> reply_body_of(Type type, Errc status) {
         case Type::document:
         case Type::document_more:
             return DocumentReply{};
+        case Type::reload:
+            return ReloadReply{};
         case Type::context_release:
         case Type::share:
         case Type::release:

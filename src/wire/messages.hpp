@@ -73,6 +73,7 @@ enum class Type : std::uint16_t {
     adjudicate = 64,
     document = 65,       // status, topology, profiles, explain, cells: JSON, first chunk
     document_more = 66,  // the chunks after it
+    reload = 67,
 };
 std::string_view to_word(Type type) noexcept;
 
@@ -323,6 +324,14 @@ struct DocumentReply {
     bool operator==(const DocumentReply&) const = default;
 };
 
+struct ReloadRequest {
+    bool operator==(const ReloadRequest&) const = default;
+};
+struct ReloadReply {
+    std::uint32_t connections_closed = 0;  // whose peers may not be there any more
+    bool operator==(const ReloadReply&) const = default;
+};
+
 struct EmptyReply {
     bool operator==(const EmptyReply&) const = default;
 };
@@ -336,10 +345,10 @@ using RequestBody =
     std::variant<HelloRequest, ContextRegisterRequest, ContextReleaseRequest, LookupRequest,
                  BeginRequest, MapRequest, SealRequest, ShareRequest, ReleaseRequest, RenewRequest,
                  PlanFleetRequest, PlanPlacementRequest, AdjudicateRequest, DocumentRequest,
-                 DocumentMoreRequest>;
+                 DocumentMoreRequest, ReloadRequest>;
 using ReplyBody = std::variant<EmptyReply, ErrorText, HelloReply, ContextRegisterReply, LookupReply,
                                BeginReply, MapReply, SealReply, RenewReply, PlanFleetReply,
-                               PlanPlacementReply, DocumentReply>;
+                               PlanPlacementReply, DocumentReply, ReloadReply>;
 
 struct Request {
     std::uint64_t cookie = 0;

@@ -104,7 +104,7 @@ DaemonProcess::~DaemonProcess() {
 
 bool DaemonProcess::start(const std::string& config, const std::vector<std::string>& options) {
     const std::string file = dir_.path() + "/cxlpoold.toml";
-    std::ofstream(file) << config;
+    write_config(config);
     const std::string log = dir_.path() + "/log";
     const std::string notify = dir_.path() + "/notify";
     std::vector<std::string> arguments{program("CXLPOOLD"), "--config", file};
@@ -117,13 +117,8 @@ bool DaemonProcess::start(const std::string& config, const std::vector<std::stri
     }
     // Whichever comes first: a word on the notify socket, or the end of the process.
     for (;;) {
-        pollfd ready{notify_.get(), POLLIN, 0};
-        if (::poll(&ready, 1, 50) > 0) {
-            char text[512] = {};
-            const ssize_t size = ::recv(notify_.get(), text, sizeof text - 1, 0);
-            if (size > 0 && std::strstr(text, "READY=1") != nullptr) {
-                return true;
-            }
+        if (notification(50).find("READY=1") != std::string::npos) {
+            return true;
         }
         int status = 0;
         if (::waitpid(pid_, &status, WNOHANG) == pid_) {
@@ -132,6 +127,34 @@ bool DaemonProcess::start(const std::string& config, const std::vector<std::stri
             return false;
         }
     }
+}
+
+void DaemonProcess::write_config(const std::string& config) const {
+    std::ofstream(dir_.path() + "/cxlpoold.toml") << config;
+}
+
+std::string DaemonProcess::notification(int timeout_ms) {
+    pollfd ready{notify_.get(), POLLIN, 0};
+    if (::poll(&ready, 1, timeout_ms) <= 0) {
+        return {};
+    }
+    char text[4096] = {};
+    const ssize_t size = ::recv(notify_.get(), text, sizeof text - 1, 0);
+    return size < 0 ? "" : std::string(text, static_cast<std::size_t>(size));
+}
+
+DaemonProcess::Reloaded DaemonProcess::reload(const std::string& config) {
+    while (!notification(0).empty()) {
+        // Of reloads that others asked for.
+    }
+    write_config(config);
+    ::kill(pid_, SIGHUP);
+    constexpr int kTimeoutMs = 60'000;
+    EXPECT_EQ(notification(kTimeoutMs).rfind("RELOADING=1\nMONOTONIC_USEC=", 0), 0U);
+    const std::string ready = notification(kTimeoutMs);
+    EXPECT_EQ(ready.rfind("READY=1\n", 0), 0U) << ready;
+    return ready.find("reload refused") == std::string::npos ? Reloaded::taken_on
+                                                             : Reloaded::refused;
 }
 
 Ended DaemonProcess::stop(int signal) {

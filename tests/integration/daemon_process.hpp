@@ -55,6 +55,10 @@ class DaemonProcess {
     bool running() const noexcept { return pid_ > 0; }
     pid_t pid() const noexcept { return pid_; }
     Ended stop(int signal);
+    void write_config(const std::string& config) const;
+    // Writes `config`, sends SIGHUP and waits until the daemon says what came of it.
+    enum class Reloaded : std::uint8_t { taken_on, refused };
+    Reloaded reload(const std::string& config);
     // After start() returned false.
     const Ended& ended() const noexcept { return ended_; }
 
@@ -66,7 +70,7 @@ class DaemonProcess {
     std::string log() const;
 
   private:
-    Ended reap();
+    std::string notification(int timeout_ms);  // the next; empty: none in time
     TempDir dir_;
     UniqueFd notify_;
     pid_t pid_ = 0;

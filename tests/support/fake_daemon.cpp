@@ -307,6 +307,7 @@ wire::ReplyBody FakeDaemon::reply_to(const wire::Request& request, UniqueFd& des
             [&](const wire::DocumentMoreRequest&) -> wire::ReplyBody {
                 return wire::DocumentReply{2, 2, ""};
             },
+            [&](const wire::ReloadRequest&) -> wire::ReplyBody { return wire::ReloadReply{3}; },
             [&](const auto&) -> wire::ReplyBody { return wire::EmptyReply{}; },
         },
         request.body);

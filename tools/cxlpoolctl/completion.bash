@@ -5,7 +5,7 @@ _cxlpoolctl() {
     _init_completion || return
 
     # The options come from the program's own help, so that they are always those it takes.
-    local verbs='topology profile plan status stats verdict cell'
+    local verbs='topology profile plan status stats reload verdict cell'
     local verb=${words[1]:-} options=1
     case $cword:$verb in
     1:*)

@@ -102,6 +102,19 @@ Result<void> adjudicate(const OptionValues& values, const wire::AdjudicateReques
     return {};
 }
 
+Result<std::uint32_t> reload(const OptionValues& values) {
+    Result<client::Connection> connection = connect(values);
+    if (!connection) {
+        return with_code(std::move(connection).error());
+    }
+    const Result<wire::ReloadReply> reply =
+        connection->ask<wire::ReloadReply>(wire::ReloadRequest{});
+    if (!reply) {
+        return with_code(reply.error());
+    }
+    return reply->connections_closed;
+}
+
 Result<std::string> fetch_document(const OptionValues& values, wire::Document kind) {
     wire::DocumentRequest request;
     request.kind = kind;

@@ -34,6 +34,9 @@ Result<std::string> fetch_document(const OptionValues& values, wire::Document ki
 
 Result<void> adjudicate(const OptionValues& values, const wire::AdjudicateRequest& request);
 
+// How many connections it closed.
+Result<std::uint32_t> reload(const OptionValues& values);
+
 // Says why the daemon gave no answer; wrong usage keeps its own exit status.
 int daemon_failure(Streams& streams, const Error& error);
 

@@ -24,6 +24,7 @@ constexpr std::array kVerbs{
     Verb{"status", "the running daemon: pools, tenants, connections", status_options, run_status},
     Verb{"stats", "what each tenant did and holds, and who pushed out whom", stats_options,
          run_stats},
+    Verb{"reload", "have the daemon read its configuration again", reload_options, run_reload},
     Verb{"verdict", "may this tenant attend this span, and if not, why", verdict_options,
          run_verdict},
     Verb{"cell list", "the cells that the daemon holds", cell_list_options, run_cell_list},

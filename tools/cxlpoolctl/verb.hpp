@@ -50,6 +50,8 @@ OptionSet status_options();
 int run_status(const OptionValues& values, Streams& streams);
 OptionSet stats_options();
 int run_stats(const OptionValues& values, Streams& streams);
+OptionSet reload_options();
+int run_reload(const OptionValues& values, Streams& streams);
 OptionSet verdict_options();
 int run_verdict(const OptionValues& values, Streams& streams);
 OptionSet cell_list_options();

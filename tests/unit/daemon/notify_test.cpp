@@ -51,6 +51,23 @@ TEST_F(NotifyTest, Ready) {
     EXPECT_EQ(received(), "nothing");
 }
 
+TEST_F(NotifyTest, ReloadingSaysWhenOnTheMonotonicClock) {
+    const auto usec = [] {
+        timespec now{};
+        ::clock_gettime(CLOCK_MONOTONIC, &now);
+        return std::int64_t{now.tv_sec} * 1'000'000 + now.tv_nsec / 1000;
+    };
+    const std::int64_t before = usec();
+    reloading();
+    const std::int64_t after = usec();
+    const std::string text = received();
+    const std::string start = "RELOADING=1\nMONOTONIC_USEC=";
+    ASSERT_EQ(text.substr(0, start.size()), start);
+    const std::int64_t told = std::stoll(text.substr(start.size()));
+    EXPECT_GE(told, before);
+    EXPECT_LE(told, after);
+}
+
 TEST_F(NotifyTest, Status) {
     status("scrubbing 3 of 7 segments");
     EXPECT_EQ(received(), "STATUS=scrubbing 3 of 7 segments");

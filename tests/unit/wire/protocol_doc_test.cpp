@@ -149,6 +149,7 @@ const std::map<std::string, Rows>& layouts() {
         {"document request", rows_of<DocumentRequest>()},
         {"document_more request", rows_of<DocumentMoreRequest>()},
         {"document reply", rows_of<DocumentReply>()},
+        {"reload reply", rows_of<ReloadReply>()},
         {"error reply", rows_of<ErrorText>()},
     };
     return all;

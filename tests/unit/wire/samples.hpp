@@ -147,6 +147,8 @@ inline std::vector<Sample> all() {
                         {0, 5, 7, 3, 0, 6, 6, UINT64_MAX, UINT64_MAX},
                         {static_cast<std::uint16_t>(Errc::wrong_state)}};
     reply("plan_placement", Type::plan_placement, directives);
+    request("reload", ReloadRequest{});
+    reply("reload", Type::reload, ReloadReply{0x21222324});
     return list;
 }
 
