@@ -28,10 +28,19 @@ roles = ["admin"]
 """
 
 
-def start(daemon, directory, names):
+LISTENER = """[[tenant]]
+id = 1
+[[listener]]
+path = "{0}/2.sock"
+tenants = [1]
+"""
+
+
+def start(daemon, directory, names, config_more=""):
     """The helper of systemd, once it listens; it becomes the daemon at the first connection."""
     config = directory / "cxlpoold.toml"
-    config.write_text(CONFIG.format(directory, os.getuid()), encoding="utf-8")
+    config.write_text(CONFIG.format(directory, os.getuid()) + config_more.format(directory),
+                      encoding="utf-8")
     command = ["systemd-socket-activate", "--seqpacket", "--fdname=" + ":".join(names)]
     for index in range(len(names)):
         path = directory / f"{index}.sock"
@@ -52,10 +61,12 @@ def connect(path):
     return peer
 
 
-def served(daemon, directory):
-    process = start(daemon, directory, ["engine", "admin"])
+def served(daemon, directory, names=("engine", "admin"), config_more=""):
+    process = start(daemon, directory, names, config_more)
     try:
-        for index in (0, 1):
+        for index in range(len(names)):
+            (directory / f"{index}.sock").chmod(0o660)
+        for index in range(len(names)):
             with connect(directory / f"{index}.sock") as peer:
                 peer.send(b"garbage")
                 while peer.recv(65536):  # an answer, perhaps; then the daemon hangs up
@@ -69,10 +80,11 @@ def served(daemon, directory):
     assert "ready" in said, said
 
 
-def refused(daemon, directory, names, words, mode=0o660):
-    process = start(daemon, directory, names)
+def refused(daemon, directory, names, words, mode=0o660, config_more=""):
+    process = start(daemon, directory, names, config_more)
     try:
-        (directory / "1.sock").chmod(mode)
+        for index in range(1, len(names)):
+            (directory / f"{index}.sock").chmod(mode)
         with connect(directory / "0.sock"):
             _, said = process.communicate(timeout=60)
     finally:
@@ -93,6 +105,11 @@ def main():
         refused(daemon, directory, ["engine", "admin"], "SocketMode=0660", mode=0o666)
         refused(daemon, directory, ["engine", "control"], "FileDescriptorName=")
         refused(daemon, directory, ["engine", "engine"], "passed twice")
+        three = ["engine", "admin", "listener"]
+        served(daemon, directory, three, LISTENER)
+        refused(daemon, directory, three, "no [[listener]]")
+        refused(daemon, directory, ["engine", "listener", "listener"], "SocketMode=0660",
+                mode=0o666, config_more=LISTENER)
     return 0
 
 

@@ -446,6 +446,24 @@ TEST_F(RegistryTest, CellLimits) {
         << "all cells together";
 }
 
+TEST_F(RegistryTest, OtherLimitsCountForWhatBegins) {
+    for (unsigned n = 1; n <= 3; ++n) {
+        sealed(alpha_, n);
+    }
+    RegistryLimits fewer = limits();
+    fewer.cells_per_tenant = 2;
+    fewer.filling_bytes_per_uid = 10;
+    registry_.set_limits(fewer);
+    EXPECT_EQ(registry_.counters(kAlpha).cells, 3U) << "what is there stays";
+    EXPECT_TRUE(registry_.grant_read(alpha_, look(alpha_, 1).cell, now_));
+    EXPECT_EQ(registry_.check_begin(alpha_, key_of(1), span_of(9), 1, 0).error().code(),
+              Errc::limit_exceeded);
+    EXPECT_EQ(registry_.check_begin(beta_, key_of(1), span_of(9), 11, 0).error().code(),
+              Errc::limit_exceeded);
+    registry_.set_limits(limits());
+    EXPECT_TRUE(registry_.check_begin(alpha_, key_of(1), span_of(9), 600, 0));
+}
+
 TEST_F(RegistryTest, LeasesAreBoundedAndTheirGenerationsNeverReturn) {
     sealed(alpha_, 1);
     std::vector<LeaseRef> held;
