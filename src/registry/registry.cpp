@@ -34,7 +34,7 @@ struct Tenant {
     TenantCounters counters;
 };
 
-constexpr std::size_t kMaxSegmentsLookedAt = 1024;
+constexpr std::size_t kMaxSegmentsLookedAt = 256;
 constexpr const char* kNoWeight = "a weight is at least 1";
 
 }  // namespace
@@ -830,14 +830,19 @@ LookupResult Registry::why_missed(TenantId requester, const ContextKey& key, con
 Result<Evicted> Registry::evict_for(TenantId causer, std::size_t pool, std::uint64_t needed_bytes,
                                     bool needs_segment) {
     CXLPOOL_TRY(impl_->check_tenant(causer));
-    const std::optional<TenantId> victim = impl_->residency.victim(pool, causer, needed_bytes);
+    // Who is most above its share may hold one leased cell in each segment: then the next one
+    // gives.
+    std::vector<TenantId> cannot;
+    std::optional<TenantId> victim;
     std::optional<Impl::Going> going;
-    if (victim) {
+    while (!going) {
+        victim = impl_->residency.victim(pool, causer, needed_bytes, cannot);
+        if (!victim) {
+            // Without a word on what others hold.
+            return Error{Errc::capacity, "no room, and no cell that may go for this one"};
+        }
         going = impl_->next_to_go(pool, *victim, causer, needs_segment || *victim != causer);
-    }
-    if (!going) {
-        // Without a word on what others hold.
-        return Error{Errc::capacity, "no room, and no cell that may go for this one"};
+        cannot.push_back(*victim);
     }
     impl_->residency.note_evicted(pool, *victim, going->rank);
     Evicted out{*victim, std::move(going->cells), 0};

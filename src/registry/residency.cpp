@@ -173,7 +173,8 @@ std::size_t Residency::enlisted() const noexcept {
 }
 
 std::optional<TenantId> Residency::victim(std::size_t pool, TenantId causer,
-                                          std::uint64_t needed_bytes) {
+                                          std::uint64_t needed_bytes,
+                                          std::span<const TenantId> cannot) {
     const PoolState& state = pools_.at(pool);
     claims_.clear();
     if (find(pool, causer) == nullptr) {
@@ -181,7 +182,8 @@ std::optional<TenantId> Residency::victim(std::size_t pool, TenantId causer,
     }
     for (const auto& [tenant, account] : state.accounts) {
         Claim claim{tenant, account.used_bytes, account.reserved_bytes, weight(tenant), 0, 0};
-        if (!account.order.empty()) {
+        const bool can = std::find(cannot.begin(), cannot.end(), tenant) == cannot.end();
+        if (can && !account.order.empty()) {
             claim.victim_bytes = account.order.begin()->bytes;
             claim.victim_touched = account.order.begin()->rank.touched;
         }

@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -75,8 +76,10 @@ class Residency {
     bool enlisted(std::size_t pool, TenantId tenant, const EvictionCandidate& candidate) const;
     std::size_t enlisted() const noexcept;
 
-    // Whose cell goes so that `causer` can have `needed_bytes`; see choose_victim().
-    std::optional<TenantId> victim(std::size_t pool, TenantId causer, std::uint64_t needed_bytes);
+    // Whose cell goes so that `causer` can have `needed_bytes`; see choose_victim(). Those in
+    // `cannot` have shown that they have nothing to give.
+    std::optional<TenantId> victim(std::size_t pool, TenantId causer, std::uint64_t needed_bytes,
+                                   std::span<const TenantId> cannot);
     // Its cells that may go, the first to go first; of a tenant that victim() named.
     const Order& order(std::size_t pool, TenantId tenant) const;
     // Would it keep what it has reserved?

@@ -204,6 +204,9 @@ TEST(Eviction, ForAnotherTenantAWholeSegmentGoes) {
         EXPECT_EQ(host.hit(kA, span), span % 2 == 0) << span;
     }
     EXPECT_EQ(host.registry.evict_for(kB, 0, 1).error().code(), Errc::capacity) << "leased";
+    // Who is next most above its share gives instead.
+    ASSERT_TRUE(host.store(TenantId{3}, 50, 900));
+    EXPECT_EQ(host.registry.evict_for(kB, 0, 1)->victim, TenantId{3});
     // For itself one cell is enough, and for a segment of its own it is not.
     const auto own = host.registry.evict_for(kA, 0, 1);
     ASSERT_TRUE(own);
