@@ -23,20 +23,49 @@ class LocationTable {
   public:
     explicit LocationTable(Residency& residency) : residency_(residency) {}
 
-    // With one reference, of this cell of this owner.
+    // With one reference, of this cell of this owner. Its bytes are bound: see set_bound().
     std::uint64_t add(const Location& location, TenantId owner, CellId cell) {
-        entries_.emplace(++last_, Entry{location, owner, cell, 1});
+        entries_.emplace(++last_, Entry{location, owner, cell, 1, false});
         if (location.segment_bytes == 0) {
             residency_.charge(location.pool, owner, extent_bytes(location));
-            return last_;
+        } else {
+            const auto [at, fresh] = segments_.try_emplace(segment_of(location));
+            if (fresh) {
+                residency_.charge(location.pool, owner, location.segment_bytes);
+            }
+            CXLPOOL_CHECK(fresh || owner == entry(at->second.locations.front()).owner);
+            at->second.locations.push_back(last_);
         }
-        const auto [at, fresh] = segments_.try_emplace(segment_of(location));
-        if (fresh) {
-            residency_.charge(location.pool, owner, location.segment_bytes);
-        }
-        CXLPOOL_CHECK(fresh || owner == entry(at->second.front()).owner);
-        at->second.push_back(last_);
+        set_bound(last_, true);
         return last_;
+    }
+    // Whether the location may not be given to others now. A segment that belongs to one tenant is
+    // bound as a whole as long as something in it is.
+    void set_bound(std::uint64_t key, bool bound) {
+        Entry& e = entry(key);
+        if (e.bound == bound) {
+            return;
+        }
+        e.bound = bound;
+        if (e.location.segment_bytes != 0) {
+            std::size_t& count = segments_.at(segment_of(e.location)).bound;
+            const bool changes = bound ? count++ == 0 : --count == 0;
+            if (!changes) {
+                return;
+            }
+        }
+        if (bound) {
+            residency_.bind(e.location.pool, e.owner, charge_of(e.location));
+        } else {
+            residency_.unbind(e.location.pool, e.owner, charge_of(e.location));
+        }
+    }
+    // What binding a location would bind more; 0 when its segment is bound already.
+    std::uint64_t would_bind(const Location& location) const {
+        const auto at = segments_.find(segment_of(location));
+        const bool already =
+            location.segment_bytes != 0 && at != segments_.end() && at->second.bound != 0;
+        return already ? 0 : charge_of(location);
     }
     const Location* find(std::uint64_t key) const noexcept {
         const auto at = entries_.find(key);
@@ -48,12 +77,13 @@ class LocationTable {
         if (--e.references != 0) {
             return;
         }
+        set_bound(key, false);
         if (e.location.segment_bytes == 0) {
             residency_.discharge(e.location.pool, e.owner, extent_bytes(e.location));
         } else {
             const auto at = segments_.find(segment_of(e.location));
-            std::erase(at->second, key);
-            if (at->second.empty()) {
+            std::erase(at->second.locations, key);
+            if (at->second.locations.empty()) {
                 residency_.discharge(e.location.pool, e.owner, e.location.segment_bytes);
                 segments_.erase(at);
             }
@@ -76,11 +106,12 @@ class LocationTable {
             return {e.cell};
         }
         std::vector<CellId> out;
-        for (const std::uint64_t other : segments_.at(segment_of(e.location))) {
+        for (const std::uint64_t other : segments_.at(segment_of(e.location)).locations) {
             out.push_back(entries_.at(other).cell);
         }
         return out;
     }
+    bool bound(std::uint64_t key) const { return entries_.at(key).bound; }
     std::uint32_t references(std::uint64_t key) const { return entries_.at(key).references; }
     TenantId owner(std::uint64_t key) const { return entries_.at(key).owner; }
     std::size_t size() const noexcept { return entries_.size(); }
@@ -92,9 +123,14 @@ class LocationTable {
         TenantId owner;
         CellId cell;
         std::uint32_t references;
+        bool bound;
     };
-    using Segment = std::pair<std::size_t, SegmentId>;  // of a pool
-    static Segment segment_of(const Location& location) noexcept {
+    struct Segment {  // of one tenant
+        std::vector<std::uint64_t> locations;
+        std::size_t bound = 0;  // of them
+    };
+    using SegmentKey = std::pair<std::size_t, SegmentId>;  // of a pool
+    static SegmentKey segment_of(const Location& location) noexcept {
         return {location.pool, location.placement.segment};
     }
     static std::uint64_t extent_bytes(const Location& location) noexcept {
@@ -108,7 +144,7 @@ class LocationTable {
     Residency& residency_;
     std::uint64_t last_ = 0;
     std::unordered_map<std::uint64_t, Entry> entries_;
-    std::map<Segment, std::vector<std::uint64_t>> segments_;  // of one tenant each; their locations
+    std::map<SegmentKey, Segment> segments_;
     std::vector<Location> freed_;
 };
 

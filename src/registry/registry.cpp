@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <unordered_map>
 
 #include "base/check.hpp"
@@ -156,6 +157,7 @@ struct Registry::Impl {
         if (e.enlisted) {
             e.node = residency.delist(pool_of(e), e.cell.owner, candidate(e));
             e.enlisted = false;
+            locations.set_bound(e.cell.location, true);
         }
     }
     // After whatever may have changed whether the cell can go.
@@ -167,6 +169,7 @@ struct Registry::Impl {
         } else if (!e.enlisted) {
             residency.enlist(pool_of(e), e.cell.owner, candidate(e), std::move(e.node));
             e.enlisted = true;
+            locations.set_bound(e.cell.location, false);
         }
     }
     void touch(CellEntry& e) {
@@ -588,6 +591,11 @@ Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& ke
                                    std::uint64_t recompute_ns) {
     CXLPOOL_TRY(check_begin(connection, key, span, location.placement.length_bytes, 0));
     CXLPOOL_CHECK(location.pool < impl_->pools.size());
+    if (!impl_->residency.may_bind(location.pool, impl_->connection(connection).tenant,
+                                   impl_->locations.would_bind(location))) {
+        return Error{Errc::capacity,
+                     "what is not reserved is leased or being filled; release leases"};
+    }
     const CellId replaced = drop_quarantined(connection, key, span).value_or(CellId{});
     const ConnectionState& who = impl_->connection(connection);
     const CellId id{++impl_->last_cell};
@@ -865,6 +873,12 @@ Result<LeaseRef> Registry::grant_read(ConnectionId connection, CellId cell, Time
     if (e == nullptr) {
         return Error{Errc::not_found, "no such cell"};
     }
+    const Location& location = *impl_->locations.find(e->cell.location);
+    if (e->enlisted && !impl_->residency.may_bind(location.pool, e->cell.owner,
+                                                  impl_->locations.would_bind(location))) {
+        return Error{Errc::capacity,
+                     "what is not reserved is leased or being filled; release leases"};
+    }
     return impl_->grant(connection, *e, false, monotonic);
 }
 
@@ -1048,6 +1062,7 @@ void Registry::check() const {
         const bool may_go =
             e.cell.lifecycle == Lifecycle::sealed && e.holders.empty() && e.cell.work == 0;
         CXLPOOL_CHECK(e.enlisted == may_go);
+        CXLPOOL_CHECK(impl.locations.bound(e.cell.location) == !may_go);
         CXLPOOL_CHECK(!may_go ||
                       impl.residency.enlisted(impl.pool_of(e), e.cell.owner, impl.candidate(e)));
         enlisted += may_go ? 1U : 0U;
@@ -1078,6 +1093,8 @@ void Registry::check() const {
     CXLPOOL_CHECK(references.size() == impl.locations.size());
     std::map<std::pair<std::size_t, TenantId>, std::uint64_t> charged;
     std::map<std::pair<std::size_t, SegmentId>, TenantId> segments;
+    std::map<std::pair<std::size_t, TenantId>, std::uint64_t> bound;
+    std::set<std::pair<std::size_t, SegmentId>> bound_segments;
     for (const auto& [location, count] : references) {
         CXLPOOL_CHECK(impl.locations.references(location) == count);
         const Location& held = *impl.locations.find(location);
@@ -1086,6 +1103,12 @@ void Registry::check() const {
             held.segment_bytes == 0 ||
             segments.emplace(std::pair(held.pool, held.placement.segment), owner).second;
         charged[{held.pool, owner}] += first ? LocationTable::charge_of(held) : 0;
+        if (impl.locations.bound(location)) {
+            const bool first_bound =
+                held.segment_bytes == 0 ||
+                bound_segments.emplace(held.pool, held.placement.segment).second;
+            bound[{held.pool, owner}] += first_bound ? LocationTable::charge_of(held) : 0;
+        }
     }
     std::map<TenantId, std::pair<std::uint64_t, std::uint64_t>> evictions;  // caused, suffered
     for (const auto& [who, flow] : impl.flows) {
@@ -1099,6 +1122,9 @@ void Registry::check() const {
             const std::uint64_t held = impl.residency.used_bytes(pool, id);
             const auto expected = charged.find({pool, id});
             CXLPOOL_CHECK(held == (expected == charged.end() ? 0 : expected->second));
+            const auto held_bound = bound.find({pool, id});
+            CXLPOOL_CHECK(impl.residency.bound_bytes(pool, id) ==
+                          (held_bound == bound.end() ? 0 : held_bound->second));
             used += held;
             reserved += impl.residency.reserved_bytes(pool, id);
         }

@@ -236,7 +236,8 @@ class Registry {
     Result<void> check_begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
                              std::uint64_t length_bytes, std::uint64_t promised_bytes) const;
     // An own cell of this context and span that is quarantined is removed, as drop_quarantined()
-    // does. Errors: those of check_begin; the placement then stays the caller's.
+    // does. Errors: those of check_begin, capacity (what nobody has reserved is leased or being
+    // filled already); the placement then stays the caller's.
     // `recompute_ns`: what computing the cell again takes, as its engine says; 0: unknown.
     Result<BeginGrant> begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
                              const Location& location, Timestamp monotonic, Timestamp wall,
@@ -295,7 +296,8 @@ class Registry {
     // log, apart from the answer. Nothing for a tenant that there is not.
     LookupResult why_missed(TenantId requester, const ContextKey& key, const SpanDigest& span,
                             Timestamp monotonic) const;
-    // A reading lease on a cell that lookup just found. Errors: not_found, limit_exceeded.
+    // A reading lease on a cell that lookup just found. Errors: not_found, limit_exceeded, capacity
+    // (as begin).
     Result<LeaseRef> grant_read(ConnectionId connection, CellId cell, Timestamp monotonic);
     // Errors: stale_lease (ended, or never was), revoked (ended because the cell was taken away;
     // told until the index is used again).

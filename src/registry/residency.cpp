@@ -71,7 +71,9 @@ Result<void> Residency::set_reservation(std::size_t pool, TenantId tenant, std::
     PoolState& state = pools_[pool];
     Account& account = state.accounts[tenant];
     state.reserved_bytes = state.reserved_bytes - account.reserved_bytes + bytes;
+    state.bound_above -= account.bound_above();
     account.reserved_bytes = bytes;
+    state.bound_above += account.bound_above();
     if (account.idle()) {
         state.accounts.erase(tenant);
     }
@@ -97,9 +99,49 @@ void Residency::discharge(std::size_t pool, TenantId tenant, std::uint64_t bytes
     at->second.used_bytes -= bytes;
     state.used_bytes -= bytes;
     if (at->second.idle()) {
-        CXLPOOL_CHECK(at->second.order.empty());
+        CXLPOOL_CHECK(at->second.order.empty() && at->second.bound_bytes == 0);
         state.accounts.erase(at);
     }
+}
+
+void Residency::bind(std::size_t pool, TenantId tenant, std::uint64_t bytes) {
+    PoolState& state = pools_.at(pool);
+    Account& account = state.accounts.at(tenant);
+    state.bound_above -= account.bound_above();
+    account.bound_bytes += bytes;
+    CXLPOOL_CHECK(account.bound_bytes <= account.used_bytes);
+    state.bound_above += account.bound_above();
+}
+
+void Residency::unbind(std::size_t pool, TenantId tenant, std::uint64_t bytes) {
+    PoolState& state = pools_.at(pool);
+    Account& account = state.accounts.at(tenant);
+    CXLPOOL_CHECK(account.bound_bytes >= bytes);
+    state.bound_above -= account.bound_above();
+    account.bound_bytes -= bytes;
+    state.bound_above += account.bound_above();
+}
+
+bool Residency::may_bind(std::size_t pool, TenantId tenant, std::uint64_t bytes) const noexcept {
+    const PoolState& state = pools_[pool];
+    if (state.capacity_bytes == 0 || bytes == 0) {
+        return true;
+    }
+    const Account none;
+    const Account* const found = find(pool, tenant);
+    const Account& account = found == nullptr ? none : *found;
+    const std::uint64_t bound = saturated_add(account.bound_bytes, bytes);
+    const std::uint64_t above = bound - std::min(bound, account.reserved_bytes);
+    if (above == 0) {
+        return true;
+    }
+    const std::uint64_t others = state.bound_above - account.bound_above();
+    return saturated_add(others, above) <= state.capacity_bytes - state.reserved_bytes;
+}
+
+std::uint64_t Residency::bound_bytes(std::size_t pool, TenantId tenant) const noexcept {
+    const Account* const account = find(pool, tenant);
+    return account == nullptr ? 0 : account->bound_bytes;
 }
 
 std::uint64_t Residency::used_bytes(std::size_t pool, TenantId tenant) const noexcept {

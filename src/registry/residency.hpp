@@ -7,8 +7,13 @@
 // a dear cell that nobody touches ages too. A cell whose cost is unknown ranks as the last one of
 // its tenant whose cost was known. Under the policy lru the last touch alone decides.
 //
-// Refuses to know: leases, states; the registry says which cells may go. Invariants: what a tenant
-// holds equals the sum of its charges; the reservations of a pool never exceed its capacity.
+// Refuses to know: leases, states; the registry says which cells may go, and which bytes are bound
+// because something in them may not. Invariants: what a tenant holds equals the sum of its charges;
+// the reservations of a pool never exceed its capacity.
+//
+// A reservation would be a word if others could lease all that is not theirs. So what all tenants
+// bind above their own reservations must fit in what nobody has reserved; may_bind() is asked
+// before a cell is begun or leased. Work on bytes is not held to it: it is short.
 #pragma once
 
 #include <cstdint>
@@ -61,6 +66,12 @@ class Residency {
 
     void charge(std::size_t pool, TenantId tenant, std::uint64_t bytes);
     void discharge(std::size_t pool, TenantId tenant, std::uint64_t bytes);
+    // Of what is charged, bytes that nobody can be given now.
+    void bind(std::size_t pool, TenantId tenant, std::uint64_t bytes);
+    void unbind(std::size_t pool, TenantId tenant, std::uint64_t bytes);
+    bool may_bind(std::size_t pool, TenantId tenant, std::uint64_t bytes) const noexcept;
+    std::uint64_t bound_bytes(std::size_t pool, TenantId tenant) const noexcept;
+
     std::uint64_t used_bytes(std::size_t pool, TenantId tenant) const noexcept;
     std::uint64_t used_bytes(std::size_t pool) const noexcept;
     std::uint64_t reserved_bytes(std::size_t pool) const noexcept;
@@ -91,15 +102,20 @@ class Residency {
     struct Account {
         std::uint64_t used_bytes = 0;
         std::uint64_t reserved_bytes = 0;
+        std::uint64_t bound_bytes = 0;
         std::uint64_t clock = 0;
         std::uint64_t last_known_cost = 1;  // ns per KiB
         Order order;
         bool idle() const noexcept { return used_bytes == 0 && reserved_bytes == 0; }
+        std::uint64_t bound_above() const noexcept {
+            return bound_bytes > reserved_bytes ? bound_bytes - reserved_bytes : 0;
+        }
     };
     struct PoolState {
         std::uint64_t capacity_bytes = 0;
         std::uint64_t used_bytes = 0;
         std::uint64_t reserved_bytes = 0;
+        std::uint64_t bound_above = 0;  // the sum of the accounts'
         std::map<TenantId, Account> accounts;
     };
     const Account* find(std::size_t pool, TenantId tenant) const noexcept;

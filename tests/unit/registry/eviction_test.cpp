@@ -239,6 +239,58 @@ TEST(Reservation, BindsAndIsReclaimed) {
     host.registry.check();
 }
 
+TEST(Reservation, BindsAgainstWhoLeasesAllThatItHolds) {
+    Host host(1000);
+    ASSERT_TRUE(host.registry.set_reservation(kB, 0, 500));
+    // All of it, while B asks for nothing; leased as far as that goes.
+    std::vector<LeaseRef> leases;
+    for (unsigned span = 0; span < 10; ++span) {
+        ASSERT_TRUE(host.store(kA, span, 100));
+    }
+    for (unsigned span = 0; span < 10; ++span) {
+        const LookupResult found =
+            host.registry.lookup(host.of(kA), key_of(1), span_of(span), at_ms(1));
+        ASSERT_TRUE(is_hit(found.verdict));
+        const auto lease = host.registry.grant_read(host.of(kA), found.cell, at_ms(1));
+        ASSERT_EQ(lease.has_value(), span < 5) << span;
+        if (lease) {
+            leases.push_back(*lease);
+        } else {
+            EXPECT_EQ(lease.error().code(), Errc::capacity);
+        }
+    }
+    for (unsigned span = 100; span < 105; ++span) {
+        ASSERT_TRUE(host.store(kB, span, 100)) << span;
+        static_cast<void>(host.lease(kB, span));  // its own: within what it has reserved
+    }
+    EXPECT_EQ(host.registry.resident_bytes(kA, 0), 500U);
+    EXPECT_EQ(host.store(kB, 105, 100).error().code(), Errc::capacity) << "A leases the rest";
+    EXPECT_EQ(host.store(TenantId{3}, 1, 100).error().code(), Errc::capacity);
+    ASSERT_TRUE(host.registry.release(host.of(kA), leases[0]));
+    EXPECT_TRUE(host.store(TenantId{3}, 1, 100));
+    // A second lease on what is leased already binds nothing more.
+    const LookupResult again = host.registry.lookup(host.of(kA), key_of(1), span_of(1), at_ms(1));
+    EXPECT_TRUE(host.registry.grant_read(host.of(kA), again.cell, at_ms(1)));
+    host.registry.check();
+}
+
+TEST(Reservation, FillingIsBoundToo) {
+    Host host(1000);
+    ASSERT_TRUE(host.registry.set_reservation(kB, 0, 700));
+    const auto begin = [&](TenantId tenant, unsigned span) {
+        return host.registry.begin(host.of(tenant), key_of(1), span_of(span),
+                                   location_of(++host.locations, 100), at_ms(1), at_ms(1));
+    };
+    for (unsigned span = 0; span < 3; ++span) {
+        ASSERT_TRUE(begin(kA, span));
+    }
+    EXPECT_EQ(begin(kA, 3).error().code(), Errc::capacity);
+    for (unsigned span = 0; span < 7; ++span) {
+        ASSERT_TRUE(begin(kB, span)) << span;
+    }
+    host.registry.check();
+}
+
 TEST(Reservation, TheSumIsBounded) {
     Host host(1000);
     ASSERT_TRUE(host.registry.set_reservation(kA, 0, 600));
@@ -353,6 +405,7 @@ struct ModelCell {
 
 struct Model {
     EvictionPolicy policy;
+    std::uint64_t capacity = 0;
     std::map<std::uint64_t, ModelCell> cells;
     std::map<TenantId, std::uint64_t> reserved;
     std::map<TenantId, std::uint64_t> weight;
@@ -386,6 +439,26 @@ struct Model {
                 known.erase(tenant);
             }
         }
+    }
+    // Would everybody's leased and filling bytes above their reservations still fit?
+    bool may_bind(const ModelCell& more) const {
+        std::map<TenantId, std::uint64_t> bound;
+        for (const auto& [id, cell] : cells) {
+            bound[cell.owner] += !cell.sealed || cell.poisoned || cell.leases > 0 ? cell.bytes : 0;
+        }
+        bound[more.owner] += more.bytes;
+        std::uint64_t above = 0;
+        std::uint64_t all_reserved = 0;
+        for (const std::uint64_t n : {1U, 2U, 3U}) {
+            const auto at = reserved.find(TenantId{n});
+            const std::uint64_t floor = at == reserved.end() ? 0 : at->second;
+            all_reserved += floor;
+            above += bound[TenantId{n}] > floor ? bound[TenantId{n}] - floor : 0;
+        }
+        // Who stays within its own reservation is asked nothing.
+        const auto own = reserved.find(more.owner);
+        return bound[more.owner] <= (own == reserved.end() ? 0 : own->second) ||
+               above <= capacity - all_reserved;
     }
     // The id of the cell that must go, 0: none.
     std::uint64_t victim(TenantId causer, std::uint64_t needed) {
@@ -448,6 +521,7 @@ TEST_P(EvictionModel, CountersMatrixAndBytesAddUpAfterEachOfManyOperations) {
     Registry& registry = host.registry;
     Model model;
     model.policy = GetParam();
+    model.capacity = kCapacity;
     for (const std::uint64_t n : {1U, 2U, 3U}) {
         model.weight[TenantId{n}] = kDefaultWeight;
     }
@@ -540,7 +614,10 @@ TEST_P(EvictionModel, CountersMatrixAndBytesAddUpAfterEachOfManyOperations) {
                     if (reading.size() < 6 && pick(2) == 0) {
                         const auto lease =
                             registry.grant_read(host.of(tenant), found.cell, at_ms(1));
-                        ASSERT_TRUE(lease);
+                        ASSERT_EQ(lease.has_value(), cell.leases > 0 || model.may_bind(cell));
+                        if (!lease) {
+                            break;
+                        }
                         ++cell.leases;
                         reading.push_back({tenant, *lease, found.cell.value});
                     }
