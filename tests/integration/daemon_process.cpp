@@ -143,10 +143,14 @@ std::string DaemonProcess::notification(int timeout_ms) {
     return size < 0 ? "" : std::string(text, static_cast<std::size_t>(size));
 }
 
-DaemonProcess::Reloaded DaemonProcess::reload(const std::string& config) {
-    while (!notification(0).empty()) {
-        // Of reloads that others asked for.
+void DaemonProcess::drain_notifications(int timeout_ms) {
+    while (!notification(timeout_ms).empty()) {
+        timeout_ms = 0;
     }
+}
+
+DaemonProcess::Reloaded DaemonProcess::reload(const std::string& config) {
+    drain_notifications();  // of reloads that others asked for
     write_config(config);
     ::kill(pid_, SIGHUP);
     constexpr int kTimeoutMs = 60'000;

@@ -56,6 +56,8 @@ class DaemonProcess {
     pid_t pid() const noexcept { return pid_; }
     Ended stop(int signal);
     void write_config(const std::string& config) const;
+    // Takes what the daemon has told its service manager, which waits when too much is not taken.
+    void drain_notifications(int timeout_ms = 0);
     // Writes `config`, sends SIGHUP and waits until the daemon says what came of it.
     enum class Reloaded : std::uint8_t { taken_on, refused };
     Reloaded reload(const std::string& config);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <thread>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "client/session.hpp"
@@ -100,6 +101,7 @@ class Reload : public ::testing::Test {
 
     // What `cxlpoolctl reload` says of the file.
     testing::Ended ctl_reload(const std::string& text) {
+        daemon_.drain_notifications();
         daemon_.write_config(text);
         return testing::run_program(
             {testing::program("CXLPOOLCTL"), "reload", "--socket", daemon_.admin_socket()});
@@ -318,6 +320,37 @@ TEST_F(Reload, WhoTakesItsOwnGrantAwayHearsTheAnswerFirst) {
     ASSERT_TRUE(reply) << reply.error().message();
     EXPECT_EQ(reply->connections_closed, 1U);
     EXPECT_EQ(admin->call(wire::ReloadRequest{}).error().code(), Errc::disconnected);
+}
+
+TEST_F(Reload, ManyAtOnceAreAllAnswered) {
+    start("");
+    daemon_.write_config(config(kAlphaGrant));
+    std::vector<client::Connection> operators;
+    for (int i = 0; i < 8; ++i) {
+        operators.push_back(*daemon_.admin());
+    }
+    std::atomic<int> answered = 0;
+    std::atomic<int> ended = 0;
+    std::vector<std::thread> threads;
+    for (client::Connection& connection : operators) {
+        threads.emplace_back([&] {
+            for (int i = 0; i < 10; ++i) {
+                answered += connection.ask<wire::ReloadReply>(wire::ReloadRequest{}) ? 1 : 0;
+            }
+            ++ended;
+        });
+    }
+    for (int i = 0; i < 10; ++i) {
+        ::kill(daemon_.pid(), SIGHUP);
+    }
+    while (ended < 8) {
+        daemon_.drain_notifications(50);
+    }
+    for (std::thread& thread : threads) {
+        thread.join();
+    }
+    EXPECT_EQ(answered, 80);
+    EXPECT_EQ(code_of(connect_as(kAlpha, daemon_.engine_socket(), 1)), Errc::ok);
 }
 
 TEST_F(Reload, AnEngineAtWorkSeesNothingOfIt) {
