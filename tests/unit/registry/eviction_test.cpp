@@ -631,7 +631,9 @@ TEST_P(EvictionModel, CountersMatrixAndBytesAddUpAfterEachOfManyOperations) {
                     if (released) {
                         --model.cells.at(held.cell).leases;
                     } else {
-                        ASSERT_EQ(released.error().code(), Errc::revoked);
+                        // Told as revoked until the index is used again.
+                        ASSERT_TRUE(released.error().code() == Errc::revoked ||
+                                    released.error().code() == Errc::stale_lease);
                     }
                 }
                 break;
