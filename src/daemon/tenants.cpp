@@ -9,7 +9,7 @@ namespace cxlpool {
 Result<std::vector<ServedTenant>> merge_tenants(const Config& config, const State& state) {
     std::map<TenantId, ServedTenant> by_id;
     for (const TenantRecord& record : state.tenants) {
-        by_id.emplace(record.id, ServedTenant{record, false});
+        by_id.emplace(record.id, ServedTenant{record, false, false});
     }
     std::map<std::string_view, TenantId> declared_names;
     for (const TenantConfig& tenant : config.tenants) {
@@ -18,6 +18,7 @@ Result<std::vector<ServedTenant>> merge_tenants(const Config& config, const Stat
         served.declared = true;
         if (!tenant.name.empty()) {
             served.record.name = tenant.name;
+            served.named = true;
             declared_names.emplace(tenant.name, tenant.id);
         }
     }

@@ -92,6 +92,10 @@ void AuditLog::adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDig
                  owner.value, cell.value, hex(span), to_word(judgement));
 }
 
+void AuditLog::tenant_changed(uid_t uid, TenantId tenant, std::string_view op) {
+    spdlog::info("audit event=tenant_changed uid={} tenant={} op={}", uid, tenant.value, op);
+}
+
 void AuditLog::replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span) {
     spdlog::info("audit event=replaced uid={} owner={} cell={} span={}", uid, owner.value,
                  cell.value, hex(span));

@@ -60,6 +60,10 @@ class AuditLog {
     void adjudicated(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span,
                      Judgement judgement);
 
+    // audit event=tenant_changed uid= tenant= op=
+    // Without the value: a salt is for operators, and logs go further.
+    void tenant_changed(uid_t uid, TenantId tenant, std::string_view op);
+
     // audit event=replaced uid= owner= cell= span=
     // Each needs an act of an operator before, so it is never left out.
     void replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span);

@@ -112,6 +112,16 @@ Json tenant_stats(const Registry& registry, const std::vector<std::string>& pool
                 {"refused", std::move(refused)}};
 }
 
+// A text, because many JSON readers round numbers of 64 bits.
+std::string salt_text(std::uint64_t salt) {
+    constexpr std::string_view kDigits = "0123456789abcdef";
+    std::string out("0x");
+    for (int shift = 60; shift >= 0; shift -= 4) {
+        out.push_back(kDigits[(salt >> static_cast<unsigned>(shift)) & 0xfU]);
+    }
+    return out;
+}
+
 // Names are printable ASCII where they come from peers; anything else is replaced, not thrown at.
 std::string dump(const Json& json) {
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
@@ -188,6 +198,43 @@ std::string stats_document(const Registry& registry, const std::vector<std::stri
                      {"pools", std::move(pool_rows)},
                      {"tenants", std::move(tenants)},
                      {"evictions", std::move(evictions)}});
+}
+
+std::string tenants_document(const Registry& registry, const TenantBook& tenants,
+                             const std::vector<std::string>& pools) {
+    Json rows = Json::array();
+    for (const TenantId tenant : registry.tenants()) {
+        const TenantRecord record = tenants.record_of(registry, tenant);
+        Json of_pools = Json::array();
+        for (std::size_t pool = 0; pool < pools.size(); ++pool) {
+            const std::uint64_t reserved = registry.reserved_bytes(tenant, pool);
+            const std::uint64_t resident = registry.resident_bytes(tenant, pool);
+            if (reserved != 0 || resident != 0) {
+                of_pools.push_back(Json{{"pool", pools[pool]},
+                                        {"served", true},
+                                        {"reserved_bytes", reserved},
+                                        {"resident_bytes", resident}});
+            }
+        }
+        for (const Reservation& kept : tenants.unserved()) {
+            if (kept.tenant == tenant) {
+                of_pools.push_back(Json{{"pool", kept.pool},
+                                        {"served", false},
+                                        {"reserved_bytes", kept.bytes},
+                                        {"resident_bytes", 0}});
+            }
+        }
+        rows.push_back(Json{{"tenant", tenant.value},
+                            {"name", record.name},
+                            {"declared", tenants.is_declared(tenant)},
+                            {"salt", record.salt == 0 ? Json() : Json(salt_text(record.salt))},
+                            {"weight", record.weight},
+                            {"trust_epoch", record.trust_epoch},
+                            {"incarnation", record.incarnation},
+                            {"had_cells", record.had_cells},
+                            {"pools", std::move(of_pools)}});
+    }
+    return dump(Json{{"tenants", std::move(rows)}});
 }
 
 std::string explain_document(const ExplainQuestion& question, const Registry& registry,

@@ -9,6 +9,7 @@
 #include "base/errc.hpp"
 #include "domain/context.hpp"
 #include "registry/registry.hpp"
+#include "server/tenant_book.hpp"
 
 namespace cxlpool {
 
@@ -38,6 +39,10 @@ using Refusals = std::map<TenantId, std::map<Errc, std::uint64_t>>;
 // since the start; a reader that wants a window subtracts.
 std::string stats_document(const Registry& registry, const std::vector<std::string>& pools,
                            const Refusals& refusals, std::uint64_t uptime_s);
+
+// What operators gave each tenant. It holds salts: for operators only.
+std::string tenants_document(const Registry& registry, const TenantBook& tenants,
+                             const std::vector<std::string>& pools);
 
 struct ExplainQuestion {
     TenantId requester;

@@ -34,7 +34,8 @@ constexpr bool kIsHello = std::is_same_v<T, wire::HelloRequest>;
 template <typename T>
 constexpr bool kIsOperators =
     std::is_same_v<T, wire::AdjudicateRequest> || std::is_same_v<T, wire::DocumentRequest> ||
-    std::is_same_v<T, wire::DocumentMoreRequest> || std::is_same_v<T, wire::ReloadRequest>;
+    std::is_same_v<T, wire::DocumentMoreRequest> || std::is_same_v<T, wire::ReloadRequest> ||
+    std::is_same_v<T, wire::TenantChangeRequest>;
 
 // A request is heard only after hello, and only at the door that it belongs to. The roles of the
 // peer are checked by the handlers of the operators' requests.
@@ -103,6 +104,7 @@ void Server::dispatch(Session& session, const wire::Request& request) {
                 [&](const wire::DocumentRequest& r) { document(session, cookie, r); },
                 [&](const wire::DocumentMoreRequest& r) { answer = document_more(session, r); },
                 [&](const wire::ReloadRequest&) { reload_for(session, cookie); },
+                [&](const wire::TenantChangeRequest& r) { tenant_change(session, cookie, r); },
             }(body);
             if (answer) {
                 reply(session, type, cookie, std::move(*answer), std::move(descriptor));

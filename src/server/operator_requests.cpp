@@ -76,6 +76,10 @@ void Server::document(Session& session, std::uint64_t cookie,
                   first_chunk(session, stats_document(registry_, pool_names(pools_), refusals_,
                                                       uptime_s())));
             return;
+        case wire::Document::tenants:
+            reply(session, kType, cookie,
+                  first_chunk(session, tenants_document(registry_, tenants_, pool_names(pools_))));
+            return;
         case wire::Document::profiles:
             reply(session, kType, cookie, first_chunk(session, profiles()));
             return;

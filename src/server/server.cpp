@@ -462,7 +462,8 @@ void Server::tick() {
     registry_.expire(now);
     settle();
     start_scrubs();
-    save_first_cells();
+    start_changes();
+    save_the_rest();
     look_into_misses();
     audit_.flush(now);
     if (!shutting_down_ && (out_of_descriptors_ || reaper_behind_)) {
@@ -470,37 +471,6 @@ void Server::tick() {
         reaper_behind_ = reaper_.backlog() > kMaxBacklog;
         watch_listeners();
     }
-}
-
-void Server::save_first_cells() {
-    const std::vector<TenantId> tenants =
-        saving_ ? std::vector<TenantId>() : tenants_.first_cells(registry_);
-    if (tenants.empty()) {
-        return;
-    }
-    std::vector<TenantRecord> records;
-    for (const TenantId tenant : tenants) {
-        records.push_back(tenants_.record_of(registry_, tenant));
-    }
-    auto saved = std::make_shared<Result<void>>();
-    const Result<void> accepted = workers_->submit(
-        [state = options_.state.get(), records = std::move(records), saved] {
-            *saved = state->save(records);
-        },
-        [this, tenants, saved] {
-            saving_ = false;
-            for (const TenantId tenant : tenants) {
-                if (*saved) {
-                    tenants_.first_cell_saved(tenant);
-                }
-            }
-            if (!*saved && !saving_failed_) {
-                spdlog::error("keeping who has had cells failed: {}; it is tried again",
-                              saved->error().message());
-            }
-            saving_failed_ = !*saved;
-        });
-    saving_ = accepted.has_value();
 }
 
 void Server::settle() {

@@ -90,6 +90,11 @@ class Server {
   private:
     using Reply = wire::ReplyBody;
     using Answer = Result<Reply>;
+    struct PendingChange {
+        std::uint64_t session = 0;
+        std::uint64_t cookie = 0;
+        wire::TenantChangeRequest request;
+    };
 
     // What came of a request that needs room: its answer; nothing yet, as a worker has it; or that
     // there is no room.
@@ -148,8 +153,6 @@ class Server {
     void settle();
     void release_location(const Location& location);
     void start_scrubs();
-    // Puts on the disk which tenants have had their first cell.
-    void save_first_cells();
     void withdraw(const Location& location, const Error& why);
 
     // engine_requests.cpp
@@ -231,6 +234,14 @@ class Server {
     std::optional<std::string> lost_right(const Session& session, Result<Identity>& identity) const;
     std::uint32_t identify_again();  // returns how many connections that ended
 
+    // tenant_requests.cpp: one change of the state at a time, the others wait in their order
+    void tenant_change(Session& session, std::uint64_t cookie,
+                       const wire::TenantChangeRequest& request);
+    void start_changes();
+    void start_change(Session& session, const PendingChange& change);
+    // Puts on the disk what no operator waits for: first cells, and names that a file has changed.
+    void save_the_rest();
+
     Session* find(std::uint64_t id) noexcept;
 
     Reactor& reactor_;
@@ -241,8 +252,9 @@ class Server {
     ContextInterner interner_;
     Registry registry_;
     TenantBook tenants_;
-    bool saving_ = false;         // one change of the state at a time
-    bool saving_failed_ = false;  // said once, until it succeeds again
+    std::deque<PendingChange> changes_;  // bounded by kMaxPendingChanges
+    bool saving_ = false;                // one change of the state at a time
+    bool saving_failed_ = false;         // said once, until it succeeds again
     std::unique_ptr<SegmentProvider> boards_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
     std::vector<std::unique_ptr<Session>> buried_;  // closed in this turn

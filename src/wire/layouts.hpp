@@ -173,7 +173,7 @@ void layout(C& c, Field<C, AdjudicateRequest> m) {
 
 template <typename C>
 void layout(C& c, Field<C, DocumentRequest> m) {
-    c.word("document", m.kind, Document::status, Document::stats);
+    c.word("document", m.kind, Document::status, Document::tenants);
     c.reserved(7);
     c.number("requester", m.requester);
     c.digest("span", m.span);
@@ -183,6 +183,23 @@ void layout(C& c, Field<C, DocumentRequest> m) {
 template <typename C>
 void layout(C& c, Field<C, DocumentMoreRequest> m) {
     c.number("offset", m.offset_bytes);
+}
+
+template <typename C>
+void layout(C& c, Field<C, TenantChangeRequest> m) {
+    c.word("op", m.op, TenantOp::add, TenantOp::reserve);
+    c.reserved(7);
+    c.number("tenant", m.tenant);
+    c.require(m.tenant != 0, Errc::invalid_argument, "tenant", "0 is nobody");
+    c.number("value", m.value);
+    c.name("name", m.name, kMaxNameBytes);
+    c.name("pool", m.pool, kMaxNameBytes);
+    // What an operation does not take has to be absent: who sends it meant something else.
+    const bool names = m.op == TenantOp::add || m.op == TenantOp::set_name;
+    c.require(names ? m.value == 0 : m.name.empty(), Errc::invalid_argument,
+              names ? "value" : "name", "not of this operation");
+    c.require((m.op == TenantOp::reserve) == !m.pool.empty(), Errc::invalid_argument, "pool",
+              "of reserve, and of no other operation");
 }
 
 // --- replies ------------------------------------------------------------------------------------

@@ -32,6 +32,7 @@ constexpr std::array kTypes{
     TypeRow{Type::document, "document"},
     TypeRow{Type::document_more, "document_more"},
     TypeRow{Type::reload, "reload"},
+    TypeRow{Type::tenant_change, "tenant_change"},
 };
 
 // In the order of RequestBody's alternatives.
@@ -52,6 +53,7 @@ constexpr std::array kRequestTypes{
     Type::document,
     Type::document_more,
     Type::reload,
+    Type::tenant_change,
 };
 static_assert(kRequestTypes.size() == std::variant_size_v<RequestBody>);
 
@@ -102,6 +104,7 @@ std::optional<ReplyBody> reply_body_of(Type type, Errc status) {
         case Type::share:
         case Type::release:
         case Type::adjudicate:
+        case Type::tenant_change:
             return EmptyReply{};
     }
     return std::nullopt;

@@ -71,9 +71,10 @@ enum class Type : std::uint16_t {
     plan_placement = 12,
 
     adjudicate = 64,
-    document = 65,       // status, topology, profiles, explain, cells: JSON, first chunk
+    document = 65,       // status, topology, ...: JSON, first chunk
     document_more = 66,  // the chunks after it
     reload = 67,
+    tenant_change = 68,
 };
 std::string_view to_word(Type type) noexcept;
 
@@ -303,7 +304,8 @@ enum class Document : std::uint8_t {
     profiles = 3,
     explain = 4,
     cells = 5,
-    stats = 6
+    stats = 6,
+    tenants = 7
 };
 struct DocumentRequest {
     Document kind = Document::status;
@@ -332,6 +334,23 @@ struct ReloadReply {
     bool operator==(const ReloadReply&) const = default;
 };
 
+// Answered when it is on the daemon's disk.
+enum class TenantOp : std::uint8_t {
+    add = 1,         // name
+    set_name = 2,    // name
+    set_salt = 3,    // value; 0: none
+    set_weight = 4,  // value
+    reserve = 5,     // pool, and bytes as the value; 0: none
+};
+struct TenantChangeRequest {
+    TenantOp op = TenantOp::add;
+    std::uint64_t tenant = 0;  // never 0
+    std::uint64_t value = 0;
+    std::string name;
+    std::string pool;
+    bool operator==(const TenantChangeRequest&) const = default;
+};
+
 struct EmptyReply {
     bool operator==(const EmptyReply&) const = default;
 };
@@ -345,7 +364,7 @@ using RequestBody =
     std::variant<HelloRequest, ContextRegisterRequest, ContextReleaseRequest, LookupRequest,
                  BeginRequest, MapRequest, SealRequest, ShareRequest, ReleaseRequest, RenewRequest,
                  PlanFleetRequest, PlanPlacementRequest, AdjudicateRequest, DocumentRequest,
-                 DocumentMoreRequest, ReloadRequest>;
+                 DocumentMoreRequest, ReloadRequest, TenantChangeRequest>;
 using ReplyBody = std::variant<EmptyReply, ErrorText, HelloReply, ContextRegisterReply, LookupReply,
                                BeginReply, MapReply, SealReply, RenewReply, PlanFleetReply,
                                PlanPlacementReply, DocumentReply, ReloadReply>;

@@ -5,7 +5,7 @@ _cxlpoolctl() {
     _init_completion || return
 
     # The options come from the program's own help, so that they are always those it takes.
-    local verbs='topology profile plan status stats reload verdict cell'
+    local verbs='topology profile plan status stats reload verdict cell tenant'
     local verb=${words[1]:-} options=1
     case $cword:$verb in
     1:*)
@@ -21,13 +21,17 @@ _cxlpoolctl() {
             sed -n 's/^  \(--[a-z-]*\).*/\1/p')" -- "$cur")
         return
         ;;
+    2:tenant)
+        mapfile -t COMPREPLY < <(compgen -W 'list show add set salt weight reserve --help' -- "$cur")
+        return
+        ;;
     2:cell)
         mapfile -t COMPREPLY < <(compgen -W 'list trust taint poison --help' -- "$cur")
         return
         ;;
     esac
     case $verb in
-    plan | cell) options=2 ;;
+    plan | cell | tenant) options=2 ;;
     profile) [[ ${words[2]:-} != check ]] || options=2 ;;
     esac
 

@@ -29,6 +29,19 @@ Result<client::Connection> connect(const OptionValues& values) {
     return connection;
 }
 
+// For what is answered without a body.
+Result<void> ask_for(const OptionValues& values, const wire::RequestBody& request) {
+    Result<client::Connection> connection = connect(values);
+    if (!connection) {
+        return with_code(std::move(connection).error());
+    }
+    Result<wire::EmptyReply> reply = connection->ask<wire::EmptyReply>(request);
+    if (!reply) {
+        return with_code(std::move(reply).error());
+    }
+    return {};
+}
+
 }  // namespace
 
 int daemon_failure(Streams& streams, const Error& error) {
@@ -91,15 +104,11 @@ Result<std::string> fetch_document(const OptionValues& values,
 }
 
 Result<void> adjudicate(const OptionValues& values, const wire::AdjudicateRequest& request) {
-    Result<client::Connection> connection = connect(values);
-    if (!connection) {
-        return with_code(std::move(connection).error());
-    }
-    Result<wire::EmptyReply> reply = connection->ask<wire::EmptyReply>(request);
-    if (!reply) {
-        return with_code(std::move(reply).error());
-    }
-    return {};
+    return ask_for(values, request);
+}
+
+Result<void> change_tenant(const OptionValues& values, const wire::TenantChangeRequest& request) {
+    return ask_for(values, request);
 }
 
 Result<std::uint32_t> reload(const OptionValues& values) {

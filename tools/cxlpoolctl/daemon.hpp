@@ -32,7 +32,9 @@ Result<std::string> fetch_document(const OptionValues& values,
                                    const wire::DocumentRequest& request);
 Result<std::string> fetch_document(const OptionValues& values, wire::Document kind);
 
+// Errors of both: as fetch_document.
 Result<void> adjudicate(const OptionValues& values, const wire::AdjudicateRequest& request);
+Result<void> change_tenant(const OptionValues& values, const wire::TenantChangeRequest& request);
 
 // How many connections it closed.
 Result<std::uint32_t> reload(const OptionValues& values);

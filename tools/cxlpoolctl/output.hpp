@@ -72,6 +72,10 @@ void print_stats(std::ostream& out, const json::Value& stats, const json::Value*
 // In the text format of Prometheus, version 0.0.4.
 void print_prometheus(std::ostream& out, const json::Value& stats);
 void print_cells(std::ostream& out, const json::Value& cells);
+void print_tenant_list(std::ostream& out, const json::Value& tenants);
+void print_tenant(std::ostream& out, const json::Value& tenant);
+// The row of one tenant, as it stands in the document; "null" when it has none.
+std::string tenant_json(std::string_view tenants_document, std::uint64_t tenant);
 
 // The verdict of the cell that came nearest to a hit: "hit/in_place", "untrusted"; "miss/absent"
 // when no cell has the span.

@@ -32,6 +32,18 @@ constexpr std::array kVerbs{
     Verb{"cell taint", "take the trust in a cell back", cell_taint_options, run_cell_taint},
     Verb{"cell poison", "quarantine a cell, now, for everybody", cell_poison_options,
          run_cell_poison},
+    Verb{"tenant list", "the tenants, with what operators gave them", tenant_list_options,
+         run_tenant_list},
+    Verb{"tenant show", "one tenant", tenant_show_options, run_tenant_show},
+    Verb{"tenant add", "make a tenant that outlives the daemon", tenant_add_options,
+         run_tenant_add},
+    Verb{"tenant set", "rename a tenant", tenant_set_options, run_tenant_set},
+    Verb{"tenant salt", "give a tenant a keyspace of its own", tenant_salt_options,
+         run_tenant_salt},
+    Verb{"tenant weight", "set a tenant's share of a full pool", tenant_weight_options,
+         run_tenant_weight},
+    Verb{"tenant reserve", "guarantee a tenant bytes of a pool", tenant_reserve_options,
+         run_tenant_reserve},
 };
 
 void print_verbs(std::ostream& out, std::string_view group) {

@@ -62,6 +62,20 @@ OptionSet cell_taint_options();
 int run_cell_taint(const OptionValues& values, Streams& streams);
 OptionSet cell_poison_options();
 int run_cell_poison(const OptionValues& values, Streams& streams);
+OptionSet tenant_list_options();
+int run_tenant_list(const OptionValues& values, Streams& streams);
+OptionSet tenant_show_options();
+int run_tenant_show(const OptionValues& values, Streams& streams);
+OptionSet tenant_add_options();
+int run_tenant_add(const OptionValues& values, Streams& streams);
+OptionSet tenant_set_options();
+int run_tenant_set(const OptionValues& values, Streams& streams);
+OptionSet tenant_salt_options();
+int run_tenant_salt(const OptionValues& values, Streams& streams);
+OptionSet tenant_weight_options();
+int run_tenant_weight(const OptionValues& values, Streams& streams);
+OptionSet tenant_reserve_options();
+int run_tenant_reserve(const OptionValues& values, Streams& streams);
 
 // Says what failed, as "cxlpoolctl: ...", and gives the exit status that goes with it.
 int fail(Streams& streams, const Error& error, int exit_status = kExitNo);

@@ -242,6 +242,19 @@ TEST(Encode, RefusesWhatDecodeWould) {
 
     expect_refused(encode(Request{1, AdjudicateRequest{1, {}, 0, {}, static_cast<Decision>(4)}}),
                    Errc::invalid_argument, "decision");
+    const auto change = [](TenantOp op, std::uint64_t tenant, std::uint64_t value,
+                           const std::string& name, const std::string& pool) {
+        return encode(Request{1, TenantChangeRequest{op, tenant, value, name, pool}});
+    };
+    EXPECT_TRUE(change(TenantOp::add, 1, 0, "", ""));
+    EXPECT_TRUE(change(TenantOp::set_salt, 1, ~0ULL, "", ""));
+    expect_refused(change(static_cast<TenantOp>(6), 1, 0, "", ""), Errc::invalid_argument, "op");
+    expect_refused(change(TenantOp::add, 0, 0, "", ""), Errc::invalid_argument, "0 is nobody");
+    expect_refused(change(TenantOp::add, 1, 7, "a", ""), Errc::invalid_argument, "value: not of");
+    expect_refused(change(TenantOp::set_salt, 1, 7, "a", ""), Errc::invalid_argument,
+                   "name: not of");
+    expect_refused(change(TenantOp::set_weight, 1, 7, "", "p"), Errc::invalid_argument, "pool");
+    expect_refused(change(TenantOp::reserve, 1, 7, "", ""), Errc::invalid_argument, "pool");
     expect_refused(encode(Request{1, DocumentRequest{static_cast<Document>(0), 0, {}, {}}}),
                    Errc::invalid_argument, "document");
     expect_refused(encode(Request{1, MapRequest{1, static_cast<MapAccess>(2)}}),

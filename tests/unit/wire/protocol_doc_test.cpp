@@ -146,6 +146,7 @@ const std::map<std::string, Rows>& layouts() {
         {"plan_placement request", rows_of<PlanPlacementRequest>()},
         {"plan_placement reply", rows_of<PlanPlacementReply>()},
         {"adjudicate request", rows_of<AdjudicateRequest>()},
+        {"tenant_change request", rows_of<TenantChangeRequest>()},
         {"document request", rows_of<DocumentRequest>()},
         {"document_more request", rows_of<DocumentMoreRequest>()},
         {"document reply", rows_of<DocumentReply>()},

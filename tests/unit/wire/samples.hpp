@@ -149,6 +149,10 @@ inline std::vector<Sample> all() {
     reply("plan_placement", Type::plan_placement, directives);
     request("reload", ReloadRequest{});
     reply("reload", Type::reload, ReloadReply{0x21222324});
+
+    request("tenant_change",
+            TenantChangeRequest{TenantOp::reserve, 0x0102030405060708, 64ULL << 30U, "", "cxl0"});
+    reply("tenant_change", Type::tenant_change, EmptyReply{});
     return list;
 }
 
