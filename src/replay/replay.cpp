@@ -252,16 +252,19 @@ Result<HitRule> parse_hit_rule(std::string_view word) {
     return words::parse(kHitRules, "rule of counting", word);
 }
 
-Result<ReplayReport> replay(const Trace& trace, const ReplayOptions& options,
-                            const ReplayProgress& progress) {
-    const std::optional<std::uint64_t> block_bytes =
-        checked_mul(trace.block_tokens(), options.bytes_per_token);
+Result<void> check_sizes(std::uint64_t block_tokens, std::uint64_t bytes_per_token) {
+    const std::optional<std::uint64_t> block_bytes = checked_mul(block_tokens, bytes_per_token);
     if (!block_bytes || *block_bytes == 0 || *block_bytes > kMaxBytesPerSpan) {
-        return Error{Errc::invalid_argument, "a block of " + std::to_string(trace.block_tokens()) +
-                                                 " tokens of " +
-                                                 std::to_string(options.bytes_per_token) +
+        return Error{Errc::invalid_argument, "a block of " + std::to_string(block_tokens) +
+                                                 " tokens of " + std::to_string(bytes_per_token) +
                                                  " bytes each: 1 byte to 4 GiB are simulated"};
     }
+    return {};
+}
+
+Result<ReplayReport> replay(const Trace& trace, const ReplayOptions& options,
+                            const ReplayProgress& progress) {
+    CXLPOOL_TRY(check_sizes(trace.block_tokens(), options.bytes_per_token));
     Replay run(trace, options);
     std::uint64_t done = 0;
     for (const Trace::Request& request : trace.requests()) {

@@ -75,7 +75,10 @@ struct ReplayReport {
 // Told now and then how many requests are done.
 using ReplayProgress = std::function<void(std::uint64_t)>;
 
-// Errors: invalid_argument (a span is larger than the bounds above).
+// A block of so many tokens: has it 1..kMaxBytesPerSpan bytes? Error: invalid_argument.
+Result<void> check_sizes(std::uint64_t block_tokens, std::uint64_t bytes_per_token);
+
+// Errors: those of check_sizes.
 Result<ReplayReport> replay(const Trace& trace, const ReplayOptions& options,
                             const ReplayProgress& progress = {});
 

@@ -5,7 +5,7 @@ _cxlpoolctl() {
     _init_completion || return
 
     # The options come from the program's own help, so that they are always those it takes.
-    local verbs='topology profile plan status stats reload verdict cell tenant'
+    local verbs='topology profile plan simulate status stats reload verdict cell tenant'
     local verb=${words[1]:-} options=1
     case $cword:$verb in
     1:*)
@@ -36,7 +36,7 @@ _cxlpoolctl() {
     esac
 
     case $prev in
-    --from | --save | --with | --profile | --context | --socket | --plot)
+    --from | --save | --with | --profile | --context | --socket | --plot | --trace)
         _filedir
         return
         ;;
@@ -46,6 +46,22 @@ _cxlpoolctl() {
         ;;
     --tier)
         mapfile -t COMPREPLY < <(compgen -W 'hbm dram numa_far cxl remote_dram disk remote' -- "$cur")
+        return
+        ;;
+    --regime)
+        mapfile -t COMPREPLY < <(compgen -W 'private copy_only coherent all' -- "$cur")
+        return
+        ;;
+    --policy)
+        mapfile -t COMPREPLY < <(compgen -W 'fair lru all' -- "$cur")
+        return
+        ;;
+    --count)
+        mapfile -t COMPREPLY < <(compgen -W 'prefix blocks' -- "$cur")
+        return
+        ;;
+    --assign)
+        mapfile -t COMPREPLY < <(compgen -W 'request-modulo first-block single' -- "$cur")
         return
         ;;
     --axis)

@@ -16,6 +16,7 @@
 #include "domain/fleet_plan.hpp"
 #include "domain/placement.hpp"
 #include "domain/profile_file.hpp"
+#include "replay/replay.hpp"
 
 namespace cxlpool::ctl {
 
@@ -64,6 +65,20 @@ struct PlacementPlanView {
 };
 void print_placement_plan_json(std::ostream& out, const PlacementPlanView& view);
 void print_placement_plan(std::ostream& out, const PlacementPlanView& view);
+
+struct SimulationView {
+    std::string file;  // as in messages
+    const replay::Trace& trace;
+    std::uint64_t bytes_per_token = 0;
+    replay::HitRule count = replay::HitRule::prefix;
+    std::vector<replay::ReplayReport> runs;
+};
+std::string simulation_json(const SimulationView& view);
+// All runs side by side; then, where there are several tenants, each run by tenant.
+void print_simulation(std::ostream& out, const SimulationView& view);
+// "no bound" for 0; and "coherent, fair, 4 GiB".
+std::string pool_size_text(std::uint64_t pool_bytes);
+std::string run_name(const replay::ReplayOptions& options);
 
 void print_status(std::ostream& out, const json::Value& status);
 

@@ -21,6 +21,8 @@ constexpr std::array kVerbs{
          run_plan_fleet},
     Verb{"plan placement", "where cells should lie on the ladder of tiers", plan_placement_options,
          run_plan_placement},
+    Verb{"simulate", "what pools of some sizes would have saved of a trace of requests",
+         simulate_options, run_simulate},
     Verb{"status", "the running daemon: pools, tenants, connections", status_options, run_status},
     Verb{"stats", "what each tenant did and holds, and who pushed out whom", stats_options,
          run_stats},

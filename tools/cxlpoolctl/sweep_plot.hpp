@@ -1,8 +1,6 @@
 // A series of fleet plans as a picture.
 //
-// Responsible for: the gnuplot script, and running gnuplot without a shell. Invariants: nothing in
-// a name becomes a command; the picture is written whole or not at all, and never over anything but
-// a regular file.
+// Responsible for: the gnuplot script.
 #pragma once
 
 #include <array>
@@ -31,8 +29,7 @@ struct SweepPlot {
 // Prefill tokens above, resident bytes below; one line a regime.
 std::string gnuplot_script(const SweepPlot& plot);
 
-// Blocks while gnuplot draws. Errors: not_found (no gnuplot), io (gnuplot failed, or the file
-// cannot be written).
+// As gnuplot::draw_svg.
 Result<void> draw_sweep(const std::string& path, const SweepPlot& plot);
 
 }  // namespace cxlpool::ctl

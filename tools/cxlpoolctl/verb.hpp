@@ -46,6 +46,8 @@ OptionSet plan_fleet_options();
 int run_plan_fleet(const OptionValues& values, Streams& streams);
 OptionSet plan_placement_options();
 int run_plan_placement(const OptionValues& values, Streams& streams);
+OptionSet simulate_options();
+int run_simulate(const OptionValues& values, Streams& streams);
 OptionSet status_options();
 int run_status(const OptionValues& values, Streams& streams);
 OptionSet stats_options();
