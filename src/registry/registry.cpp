@@ -1046,8 +1046,8 @@ void Registry::check() const {
             filling[e.cell.attribution.uid] += e.cell.length_bytes;
             CXLPOOL_CHECK(e.holders.size() == 1);
         }
-        const auto listed = [&e](std::span<const CellId> ids) {
-            return std::count(ids.begin(), ids.end(), e.cell.id);
+        const auto listed = [cell = e.cell.id](std::span<const CellId> ids) {
+            return std::count(ids.begin(), ids.end(), cell);
         };
         CXLPOOL_CHECK(listed(impl.of_span(e.cell.owner, e.cell.span)) == 1);
         CXLPOOL_CHECK(listed(impl.own_of_span(e.cell.owner, e.cell.span)) == 1);

@@ -19,8 +19,8 @@ namespace {
 constexpr std::uint64_t kProgressEvery = 1U << 12U;  // requests
 
 constexpr std::array kHitRules{
-    words::Word{HitRule::prefix, "prefix"},
-    words::Word{HitRule::blocks, "blocks"},
+    words::Word<HitRule>{HitRule::prefix, "prefix"},
+    words::Word<HitRule>{HitRule::blocks, "blocks"},
 };
 
 // Whatever bounds a daemon has against its peers, a trace is bounded by its reader.

@@ -18,9 +18,9 @@ constexpr std::size_t kMaxTenantNameBytes = 64;      // it is shown in tables
 constexpr std::uint64_t kAnyNumber = std::numeric_limits<std::uint64_t>::max();
 
 constexpr std::array kAssignRules{
-    words::Word{AssignRule::single, "single"},
-    words::Word{AssignRule::request_modulo, "request-modulo"},
-    words::Word{AssignRule::first_block, "first-block"},
+    words::Word<AssignRule>{AssignRule::single, "single"},
+    words::Word<AssignRule>{AssignRule::request_modulo, "request-modulo"},
+    words::Word<AssignRule>{AssignRule::first_block, "first-block"},
 };
 
 // A number that names a span becomes a digest that no hash gives.

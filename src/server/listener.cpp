@@ -1,6 +1,7 @@
 #include "server/listener.hpp"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -98,6 +99,16 @@ Result<Place> open_place(const std::string& path) {
 
 enum class Found { nothing, stale_socket };
 
+// Whether the process that listens at the other end is gone. Its socket can outlive it for a
+// moment: the kernel takes an io_uring apart, and lets go of the descriptors in it, after its
+// owner's end.
+bool listener_is_dead(int connected) {
+    ucred credentials{};
+    socklen_t size = sizeof credentials;
+    return ::getsockopt(connected, SOL_SOCKET, SO_PEERCRED, &credentials, &size) == 0 &&
+           credentials.pid > 0 && ::kill(credentials.pid, 0) != 0 && errno == ESRCH;
+}
+
 // What is at the path. A socket is stale when the kernel says that nobody listens, or when it is
 // ours to replace.
 Result<Found> look(const Place& place, bool ours = false) {
@@ -120,6 +131,9 @@ Result<Found> look(const Place& place, bool ours = false) {
     }
     const sockaddr_un address = address_in(place.directory.get(), place.name);
     if (::connect(probe.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0) {
+        if (listener_is_dead(probe.get())) {
+            return Found::stale_socket;
+        }
         errno = 0;
     }
     switch (errno) {

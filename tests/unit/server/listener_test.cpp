@@ -251,6 +251,17 @@ TEST_F(ListenerTest, NoClientEverSeesAnotherMode) {
     EXPECT_THAT(wrong, IsEmpty());
 }
 
+// As the descriptors in an io_uring do for a moment, this one outlives who listened.
+TEST_F(ListenerTest, ASocketThatOutlivesItsListenerIsStale) {
+    const UniqueFd left = bind_raw(path(), SOCK_SEQPACKET);
+    ASSERT_EQ(in_child([&] { return std::to_string(::listen(left.get(), 5)); }), "0");
+    const int connected = connect_to(path());
+    ASSERT_GE(connected, 0) << "the kernel still lets peers in";
+    ::close(connected);
+    const Result<UniqueFd> listener = listen_at(options());
+    EXPECT_TRUE(listener) << listener.error().message();
+}
+
 TEST_F(ListenerTest, AStaleSocketIsReplaced) {
     bind_raw(path(), SOCK_SEQPACKET);
     struct stat stale {};

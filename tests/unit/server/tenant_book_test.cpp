@@ -41,7 +41,7 @@ TEST_F(Declare, NewOnesComeInAndOthersGetTheirNames) {
     EXPECT_EQ(name_of(1), "first");
     EXPECT_EQ(name_of(2), "beta") << "a file without a name leaves the operator's";
     EXPECT_EQ(name_of(3), "gamma");
-    for (const std::uint64_t id : {1, 2, 3}) {
+    for (const std::uint64_t id : {1U, 2U, 3U}) {
         EXPECT_TRUE(book_.is_declared(TenantId{id})) << id;
     }
     EXPECT_EQ(book_.record_of(registry_, TenantId{1}).salt, 41U) << "the rest is as it was";

@@ -135,7 +135,8 @@ TEST_F(Damage, OfAnyPage) {
     for (int i = 0; i < kFlips; ++i) {
         std::string bytes = file_;
         const std::size_t at = random() % bytes.size();
-        bytes[at] = static_cast<char>(bytes[at] ^ (1U << (random() % 8)));
+        bytes[at] =
+            static_cast<char>(static_cast<unsigned char>(bytes[at]) ^ (1U << (random() % 8)));
         SCOPED_TRACE(at);
         put_back(bytes, std::nullopt);
         refused += opens_or_is_kept(bytes) ? 0U : 1U;
