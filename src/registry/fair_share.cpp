@@ -4,6 +4,7 @@
 #include <array>
 #include <limits>
 
+#include "base/units.hpp"
 #include "domain/words.hpp"
 
 namespace cxlpool {
@@ -30,8 +31,8 @@ bool above(const Level& a, const Level& b) noexcept {
 }
 
 Level level_of(const Claim& claim, std::uint64_t besides_bytes) noexcept {
-    const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - claim.used_bytes;
-    const std::uint64_t used = claim.used_bytes + std::min(room, besides_bytes);
+    const std::uint64_t used = checked_add(claim.used_bytes, besides_bytes)
+                                   .value_or(std::numeric_limits<std::uint64_t>::max());
     return Level{used - std::min(used, claim.reserved_bytes),
                  std::max<std::uint32_t>(1, claim.weight)};
 }
@@ -41,8 +42,7 @@ bool may_give(const Claim& claim, TenantId causer) noexcept {
         return false;
     }
     return claim.tenant == causer ||
-           (claim.used_bytes >= claim.victim_bytes &&
-            claim.used_bytes - claim.victim_bytes >= claim.reserved_bytes);
+           keeps_reservation(claim.used_bytes, claim.reserved_bytes, claim.victim_bytes);
 }
 
 std::optional<TenantId> most_above(std::span<const Claim> claims, TenantId causer,

@@ -34,6 +34,12 @@ struct Claim {
     std::uint64_t victim_touched = 0;       // when that cell was touched last; larger is later
 };
 
+// Would a tenant that gives up so many bytes keep what it has reserved?
+constexpr bool keeps_reservation(std::uint64_t used_bytes, std::uint64_t reserved_bytes,
+                                 std::uint64_t given_bytes) noexcept {
+    return used_bytes >= given_bytes && used_bytes - given_bytes >= reserved_bytes;
+}
+
 // The tenant whose next cell goes so that `causer` can have `needed_bytes`; none when nothing may.
 // A causer that is not among the claims holds nothing and has the default weight.
 //

@@ -94,6 +94,10 @@ class LocationTable {
     // Bytes that never became a location of a cell.
     void free(const Location& location) { freed_.push_back(location); }
 
+    using SegmentKey = std::pair<std::size_t, SegmentId>;  // of a pool
+    static SegmentKey segment_of(const Location& location) noexcept {
+        return {location.pool, location.placement.segment};
+    }
     // What others can use when this location, and all that shares its segment, is gone.
     static std::uint64_t charge_of(const Location& location) noexcept {
         return location.segment_bytes != 0 ? location.segment_bytes : extent_bytes(location);
@@ -129,10 +133,6 @@ class LocationTable {
         std::vector<std::uint64_t> locations;
         std::size_t bound = 0;  // of them
     };
-    using SegmentKey = std::pair<std::size_t, SegmentId>;  // of a pool
-    static SegmentKey segment_of(const Location& location) noexcept {
-        return {location.pool, location.placement.segment};
-    }
     static std::uint64_t extent_bytes(const Location& location) noexcept {
         return std::max<std::uint64_t>(1, location.placement.extent.length_bytes);
     }

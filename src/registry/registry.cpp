@@ -160,11 +160,12 @@ struct Registry::Impl {
             locations.set_bound(e.cell.location, true);
         }
     }
+    static bool may_go(const CellEntry& e) {
+        return e.cell.lifecycle == Lifecycle::sealed && e.holders.empty() && e.cell.work == 0;
+    }
     // After whatever may have changed whether the cell can go.
     void reconsider(CellEntry& e) {
-        const bool may_go =
-            e.cell.lifecycle == Lifecycle::sealed && e.holders.empty() && e.cell.work == 0;
-        if (!may_go) {
+        if (!may_go(e)) {
             delist(e);
         } else if (!e.enlisted) {
             residency.enlist(pool_of(e), e.cell.owner, candidate(e), std::move(e.node));
@@ -186,18 +187,16 @@ struct Registry::Impl {
     // them may not go.
     std::vector<CellId> whole_segment(const CellEntry& e) const {
         std::vector<CellId> sharing = locations.sharing_segment(e.cell.location);
-        const std::pair<std::size_t, SegmentId> segment = segment_of(e);
+        const auto segment_of = [this](const CellEntry& of) {
+            return LocationTable::segment_of(*locations.find(of.cell.location));
+        };
         for (const CellId id : sharing) {
             const CellEntry* const other = entry(id);
-            if (other == nullptr || !other->enlisted || segment_of(*other) != segment) {
+            if (other == nullptr || !other->enlisted || segment_of(*other) != segment_of(e)) {
                 return {};
             }
         }
         return sharing;
-    }
-    std::pair<std::size_t, SegmentId> segment_of(const CellEntry& e) const {
-        const Location& location = *locations.find(e.cell.location);
-        return {location.pool, location.placement.segment};
     }
 
     // What of `victim` goes first, and the rank that it had.
@@ -1059,8 +1058,7 @@ void Registry::check() const {
         }
         offered += e.offered ? 1U : 0U;
         CXLPOOL_CHECK(e.indexed_as == impl.indexed(e.cell.owner, e.cell.span));
-        const bool may_go =
-            e.cell.lifecycle == Lifecycle::sealed && e.holders.empty() && e.cell.work == 0;
+        const bool may_go = Impl::may_go(e);
         CXLPOOL_CHECK(e.enlisted == may_go);
         CXLPOOL_CHECK(impl.locations.bound(e.cell.location) == !may_go);
         CXLPOOL_CHECK(!may_go ||
@@ -1099,9 +1097,8 @@ void Registry::check() const {
         CXLPOOL_CHECK(impl.locations.references(location) == count);
         const Location& held = *impl.locations.find(location);
         const TenantId owner = impl.locations.owner(location);
-        const bool first =
-            held.segment_bytes == 0 ||
-            segments.emplace(std::pair(held.pool, held.placement.segment), owner).second;
+        const bool first = held.segment_bytes == 0 ||
+                           segments.emplace(LocationTable::segment_of(held), owner).second;
         charged[{held.pool, owner}] += first ? LocationTable::charge_of(held) : 0;
         if (impl.locations.bound(location)) {
             const bool first_bound =

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/units.hpp"
 
 namespace cxlpool {
 namespace {
@@ -15,7 +16,7 @@ __extension__ using Uint128 = unsigned __int128;
 constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
 
 std::uint64_t saturated_add(std::uint64_t a, std::uint64_t b) {
-    return a > kMax - b ? kMax : a + b;
+    return checked_add(a, b).value_or(kMax);
 }
 
 // An engine says what its cells cost, so the number may be anything; it orders only the cells of
@@ -239,8 +240,7 @@ const Residency::Order& Residency::order(std::size_t pool, TenantId tenant) cons
 }
 
 bool Residency::can_lose(std::size_t pool, TenantId tenant, std::uint64_t bytes) const noexcept {
-    const std::uint64_t used = used_bytes(pool, tenant);
-    return used >= bytes && used - bytes >= reserved_bytes(pool, tenant);
+    return keeps_reservation(used_bytes(pool, tenant), reserved_bytes(pool, tenant), bytes);
 }
 
 void Residency::note_evicted(std::size_t pool, TenantId tenant, const EvictionRank& rank) {

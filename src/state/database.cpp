@@ -230,10 +230,10 @@ Result<void> Database::transact(const std::function<Result<void>()>& body) {
     return done;
 }
 
-Result<std::uint64_t> Database::ask_number(std::string_view sql) const {
+Result<Statement> Database::ask(std::string_view sql) const {
     Result<Statement> statement = prepare(sql);
     if (!statement) {
-        return std::move(statement).error();
+        return statement;
     }
     const Result<bool> row = statement->step();
     if (!row) {
@@ -242,22 +242,23 @@ Result<std::uint64_t> Database::ask_number(std::string_view sql) const {
     if (!*row) {
         return damaged("an answer is missing");
     }
-    return statement->number(0);
+    return statement;
+}
+
+Result<std::uint64_t> Database::ask_number(std::string_view sql) const {
+    Result<Statement> answer = ask(sql);
+    if (!answer) {
+        return answer.error();
+    }
+    return answer->number(0);
 }
 
 Result<std::string> Database::ask_text(std::string_view sql) const {
-    Result<Statement> statement = prepare(sql);
-    if (!statement) {
-        return std::move(statement).error();
+    Result<Statement> answer = ask(sql);
+    if (!answer) {
+        return answer.error();
     }
-    const Result<bool> row = statement->step();
-    if (!row) {
-        return row.error();
-    }
-    if (!*row) {
-        return damaged("an answer is missing");
-    }
-    return statement->text(0);
+    return answer->text(0);
 }
 
 Result<void> Database::use_log() {

@@ -91,6 +91,8 @@ class Database {
     Error damaged(std::string_view what) const;
 
   private:
+    // At its first row. Errors: malformed (there is none), and those of prepare and step.
+    Result<Statement> ask(std::string_view sql) const;
     friend class Statement;
     struct Close {
         void operator()(sqlite3* connection) const noexcept;
