@@ -174,12 +174,14 @@ struct Registry::Impl {
         }
     }
     void touch(CellEntry& e) {
-        const bool was = e.enlisted;
-        delist(e);
-        e.rank =
-            residency.touch(pool_of(e), e.cell.owner, e.cell.recompute_ns, e.cell.length_bytes);
-        if (was) {
-            reconsider(e);
+        const std::size_t pool = pool_of(e);
+        Residency::Node node;
+        if (e.enlisted) {
+            node = residency.delist(pool, e.cell.owner, candidate(e));
+        }
+        e.rank = residency.touch(pool, e.cell.owner, e.cell.recompute_ns, e.cell.length_bytes);
+        if (e.enlisted) {
+            residency.enlist(pool, e.cell.owner, candidate(e), std::move(node));
         }
     }
 

@@ -220,18 +220,17 @@ Server::Answer Server::look_up(Session& session, const wire::LookupRequest& requ
         return Error{Errc::limit_exceeded, kUsedUp};
     }
     const Timestamp now = clock_.monotonic();
-    const std::uint64_t lookup = ++last_lookup_;
+    const AuditLog::Asker asker{session.peer.uid, session.listener, session.tenant, ++last_lookup_};
     wire::LookupReply out;
     out.items.reserve(request.spans.size());
     for (const SpanDigest& span : request.spans) {
         wire::LookupItem item;
         const LookupResult found = registry_.lookup(*session.connection, *key, span, now);
         item.verdict = static_cast<std::uint16_t>(found.told.verdict());
-        AuditLog::Asker asker{session.peer.uid, session.listener, session.tenant, lookup};
         if (!found.cell) {
-            audit_.missed(std::move(asker), *key, span);
+            audit_.missed(asker, *key, span);
         } else if (found.owner != session.tenant) {
-            audit_.cross_tenant(std::move(asker), found, span);
+            audit_.cross_tenant(asker, found, span);
         }
         if (is_hit(found.told.verdict())) {
             const Result<LeaseRef> lease =
