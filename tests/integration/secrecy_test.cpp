@@ -228,7 +228,9 @@ TEST_P(SecrecyOfAnswers, WhatOneTenantIsAnsweredDoesNotDependOnAnother) {
     for (int step = 0; step < 4'000; ++step) {
         for (int n = 0; n < 6; ++n) {
             const RequestBody request = second_chooser.next();
-            const Result<Reply> reply = second.call(request);
+            UniqueFd segment;
+            const Result<Reply> reply = second.call(request, &segment);
+            ASSERT_TRUE(second.is_open()) << "step " << step;
             if (!reply) {
                 continue;
             }
@@ -248,6 +250,7 @@ TEST_P(SecrecyOfAnswers, WhatOneTenantIsAnsweredDoesNotDependOnAnother) {
         UniqueFd fd_shared;
         const Result<Reply> one = first_alone.call(request, &fd_alone);
         const Result<Reply> other = first_shared.call(request, &fd_shared);
+        ASSERT_TRUE(first_alone.is_open() && first_shared.is_open()) << "step " << step;
         ASSERT_EQ(one.has_value(), other.has_value()) << "step " << step;
         if (!one) {
             ASSERT_EQ(one.error().code(), other.error().code()) << "step " << step;
@@ -274,7 +277,7 @@ TEST_P(SecrecyOfAnswers, WhatOneTenantIsAnsweredDoesNotDependOnAnother) {
     // It would be no test if nobody had found, been refused or stored anything.
     EXPECT_GT(hits, 50U);
     EXPECT_GT(refused, 100U);
-    EXPECT_GT(second_cells, 10U);
+    EXPECT_GT(second_cells, 50U);
 }
 INSTANTIATE_TEST_SUITE_P(Tenants, SecrecyOfAnswers, ::testing::Bool(), [](const auto& test) {
     return std::string(test.param ? "that_give_bytes_back" : "to_the_last_byte");
