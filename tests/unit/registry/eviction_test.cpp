@@ -539,7 +539,7 @@ TEST_P(EvictionModel, CountersMatrixAndBytesAddUpAfterEachOfManyOperations) {
         return out;
     };
 
-    for (int step = 0; step < 200'000; ++step) {
+    for (int step = 0; step < CXLPOOL_MODEL_STEPS; ++step) {
         const TenantId tenant{1 + pick(3)};
         const unsigned span = pick(30);
         switch (pick(9)) {
