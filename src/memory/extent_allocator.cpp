@@ -60,6 +60,30 @@ Result<Extent> ExtentAllocator::allocate(std::uint64_t length_bytes) {
     return Extent{offset, wanted};
 }
 
+Result<void> ExtentAllocator::take(const Extent& extent) {
+    const auto [offset, length] = extent;
+    if (length == 0 || (offset | length) % alignment_bytes_ != 0 || length > capacity_bytes_ ||
+        offset > capacity_bytes_ - length) {
+        return Error{Errc::invalid_argument, describe(extent) + " is no extent of " +
+                                                 std::to_string(capacity_bytes_) + " bytes"};
+    }
+    auto around = free_.upper_bound(offset);
+    if (around == free_.begin() || (--around)->first + around->second < offset + length) {
+        return Error{Errc::already_exists, describe(extent) + " is not free"};
+    }
+    const auto [free_offset, free_length] = *around;
+    erase_free(around);
+    if (free_offset < offset) {
+        insert_free(free_offset, offset - free_offset);
+    }
+    if (free_offset + free_length > offset + length) {
+        insert_free(offset + length, free_offset + free_length - offset - length);
+    }
+    used_.emplace(offset, length);
+    used_bytes_ += length;
+    return {};
+}
+
 Result<void> ExtentAllocator::take_back(const Extent& extent) {
     const auto at = used_.find(extent.offset_bytes);
     if (at == used_.end() || at->second != extent.length_bytes) {

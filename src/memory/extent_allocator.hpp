@@ -31,6 +31,10 @@ class ExtentAllocator {
     // wanted, the free and the largest free number).
     Result<Extent> allocate(std::uint64_t length_bytes);
 
+    // Hands out exactly these bytes. Errors: invalid_argument (empty, off the alignment, past the
+    // end), already_exists (some of them are not free).
+    Result<void> take(const Extent& extent);
+
     // Errors: invalid_argument when the extent is not one that is handed out now.
     Result<void> free(const Extent& extent);
 

@@ -17,6 +17,9 @@
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
+#ifndef F_SEAL_EXEC
+#define F_SEAL_EXEC 0x0020
+#endif
 #ifndef MFD_HUGE_2MB
 #define MFD_HUGE_2MB (21U << 26U)
 #endif
@@ -28,6 +31,8 @@ namespace {
 // system calls that make a segment. The kernel clears some GiB a second, so that a long one would
 // hold up the reactor, and with it every tenant, for as long as its maker likes.
 constexpr std::uint64_t kPopulateAtOnceBytes = 256 << 10U;
+
+constexpr int kPrivateSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 // Bytes held by the segments of one provider, and which of them the kernel still has to find memory
 // for; a segment gives its share back when it dies.
@@ -108,7 +113,7 @@ class MemfdSegment final : public Segment {
         ::munmap(bytes_.data(), bytes_.size());
         // An engine may hold its descriptor for as long as it lives; the pages it could still see
         // go now. A segment sealed for readers refuses that: its pages live as long as its readers.
-        if (use_ == SegmentUse::private_writable) {
+        if (use_ == SegmentUse::private_writable && !outlives_) {
             ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0,
                         static_cast<off_t>(bytes_.size()));
         }
@@ -119,6 +124,9 @@ class MemfdSegment final : public Segment {
     std::uint64_t size_bytes() const noexcept override { return bytes_.size(); }
     bool populated() const noexcept override { return bytes_.size() <= kPopulateAtOnceBytes; }
     std::span<std::byte> bytes() noexcept override { return bytes_; }
+
+    int own_descriptor() const noexcept override { return fd_.get(); }
+    void outlive() noexcept override { outlives_ = true; }
 
     Result<UniqueFd> open_writable() override {
         if (use_ != SegmentUse::private_writable) {
@@ -146,6 +154,7 @@ class MemfdSegment final : public Segment {
     SegmentUse use_;
     std::shared_ptr<Ledger> ledger_;
     std::span<std::byte> bytes_;
+    bool outlives_ = false;
 };
 
 // A mapping that is undone unless it is released.
@@ -248,6 +257,27 @@ class MemfdProvider final : public SegmentProvider {
         return create(rounded, use, false);
     }
 
+    Result<std::unique_ptr<Segment>> adopt_segment(UniqueFd descriptor) override {
+        struct stat status = {};
+        const int seals = ::fcntl(descriptor.get(), F_GET_SEALS);
+        if (seals < 0 || (seals & ~F_SEAL_EXEC) != kPrivateSeals ||
+            ::fstat(descriptor.get(), &status) != 0) {
+            return Error{Errc::invalid_argument, "this is no memfd of a private segment"};
+        }
+        const auto size = static_cast<std::uint64_t>(status.st_size);
+        if (size == 0 || size % traits_.alignment_bytes != 0) {
+            return Error{Errc::invalid_argument, "a segment of " + std::to_string(size) +
+                                                     " bytes, which is no multiple of " +
+                                                     std::to_string(traits_.alignment_bytes)};
+        }
+        if (size > ledger_->room_bytes()) {
+            return Error{Errc::capacity, "a kept segment of " + std::to_string(size) +
+                                             " bytes does not fit into the pool any more"};
+        }
+        const bool huge = static_cast<std::uint64_t>(status.st_blksize) == kHugePageBytes;
+        return map(std::move(descriptor), size, SegmentUse::private_writable, huge, false);
+    }
+
   private:
     // Asked before the kernel has to find memory that it does not have: for ordinary pages it would
     // rather kill somebody than fail a touch. What was promised to earlier segments, and is not
@@ -284,6 +314,11 @@ class MemfdProvider final : public SegmentProvider {
         if (::ftruncate(fd.get(), static_cast<off_t>(size_bytes)) != 0) {
             return memory_error("sizing a memfd", errno);
         }
+        return map(std::move(fd), size_bytes, use, huge, true);
+    }
+
+    Result<std::unique_ptr<Segment>> map(UniqueFd fd, std::uint64_t size_bytes, SegmentUse use,
+                                         bool huge, bool fresh) {
         void* const at =
             ::mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
         if (at == MAP_FAILED) {
@@ -303,7 +338,9 @@ class MemfdProvider final : public SegmentProvider {
         if (size_bytes <= kPopulateAtOnceBytes) {
             CXLPOOL_TRY(populate(fd.get(), mapping.get()));
         }
-        CXLPOOL_TRY(seal(fd.get(), use));
+        if (fresh) {
+            CXLPOOL_TRY(seal(fd.get(), use));
+        }
         return std::unique_ptr<Segment>(
             std::make_unique<MemfdSegment>(std::move(fd), use, ledger_, mapping.release(), huge));
     }
@@ -311,7 +348,7 @@ class MemfdProvider final : public SegmentProvider {
     // Nobody changes the size. No engine adds a seal of its own, against the daemon. Of a shared
     // segment no writable mapping can be made any more, only the one that exists stays.
     static Result<void> seal(int fd, SegmentUse use) {
-        int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+        int seals = kPrivateSeals;
         if (use == SegmentUse::shared_read_only) {
             seals |= F_SEAL_FUTURE_WRITE;
             if (::fchmod(fd, S_IRUSR) != 0) {

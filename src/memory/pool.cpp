@@ -152,6 +152,9 @@ struct Pool::Impl {
     }
 
     void destroy(std::uint64_t id, SegmentState& state) {
+        if (options.keeper) {
+            options.keeper->give_up(options.name, SegmentId{id});
+        }
         if (state.indexed_bytes != 0) {
             auto own = roomiest.find(state.owner);
             own->second.erase({state.indexed_bytes, id});
@@ -203,13 +206,20 @@ struct Pool::Impl {
             return std::move(made).error().with_context("pool '" + options.name + "'");
         }
         const std::uint64_t id = ++last_segment;
+        insert(id, std::move(made).value(), use, owner, traits().single_segment);
+        return id;
+    }
+
+    void insert(std::uint64_t id, std::unique_ptr<Segment> segment, SegmentUse use, TenantId owner,
+                bool as_found) {
         if (owner) {
             ++owned_segments[owner];
         }
-        segment_bytes += (*made)->size_bytes();
-        segments.emplace(
-            id, SegmentState(std::move(made).value(), use, owner, traits().single_segment));
-        return id;
+        segment_bytes += segment->size_bytes();
+        if (options.keeper && segment->own_descriptor() >= 0) {
+            options.keeper->keep(options.name, SegmentId{id}, segment->own_descriptor());
+        }
+        segments.emplace(id, SegmentState(std::move(segment), use, owner, as_found));
     }
 
     // Takes `length_bytes` out of a segment that has room for them.
@@ -257,7 +267,13 @@ struct Pool::Impl {
 };
 
 Pool::Pool(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Pool::~Pool() = default;
+Pool::~Pool() {
+    if (impl_->options.keeper) {
+        for (auto& [id, state] : impl_->segments) {
+            state.segment->outlive();
+        }
+    }
+}
 
 Result<std::unique_ptr<Pool>> Pool::create(PoolOptions options,
                                            std::unique_ptr<SegmentProvider> provider) {
@@ -288,6 +304,73 @@ PoolUsage Pool::usage() const noexcept {
     usage.quarantined_bytes = impl_->quarantined_bytes;
     usage.segments = impl_->segments.size();
     return usage;
+}
+
+bool Pool::outlives_daemon() const noexcept {
+    return impl_->traits().keeps_on_restart || impl_->options.keeper != nullptr;
+}
+
+void Pool::skip_segments(SegmentId last) noexcept {
+    impl_->last_segment = std::max(impl_->last_segment, last.value);
+}
+
+Result<void> Pool::adopt(SegmentId segment, TenantId owner, UniqueFd descriptor) {
+    if (!segment || !owner || impl_->traits().single_segment) {
+        return Error{Errc::invalid_argument, "segment " + std::to_string(segment.value) +
+                                                 " of tenant " + std::to_string(owner.value) +
+                                                 " cannot be adopted by pool '" + name() + "'"};
+    }
+    if (impl_->find(segment) != nullptr) {
+        return Error{Errc::already_exists,
+                     "there is a segment " + std::to_string(segment.value) + " already"};
+    }
+    Result<std::unique_ptr<Segment>> adopted =
+        impl_->provider->adopt_segment(std::move(descriptor));
+    if (!adopted) {
+        return std::move(adopted).error();
+    }
+    skip_segments(segment);
+    impl_->insert(segment.value, std::move(*adopted), SegmentUse::private_writable, owner, true);
+    impl_->index(segment.value, *impl_->find(segment));
+    return {};
+}
+
+std::span<std::byte> Pool::segment_bytes(SegmentId segment) noexcept {
+    SegmentState* const state = impl_->find(segment);
+    return state == nullptr ? std::span<std::byte>{} : state->segment->bytes();
+}
+
+Result<void> Pool::restore(const Placement& placement) {
+    SegmentState* const state = impl_->find(placement.segment);
+    if (state == nullptr) {
+        return Error{Errc::not_found,
+                     "there is no segment " + std::to_string(placement.segment.value)};
+    }
+    if (placement.length_bytes == 0 || placement.length_bytes > placement.extent.length_bytes) {
+        return not_held(placement, "longer than its extent, or empty");
+    }
+    CXLPOOL_TRY(state->extents.take(placement.extent));
+    state->placements.emplace(placement.extent.offset_bytes,
+                              Held{placement.extent, placement.length_bytes, false});
+    state->unscrubbed.subtract(placement.extent);
+    impl_->placed_bytes += placement.extent.length_bytes;
+    impl_->index(placement.segment.value, *state);
+    return {};
+}
+
+void Pool::drop_unused() {
+    if (impl_->traits().single_segment) {
+        return;
+    }
+    std::vector<std::uint64_t> unused;
+    for (const auto& [id, state] : impl_->segments) {
+        if (state.placements.empty()) {
+            unused.push_back(id);
+        }
+    }
+    for (const std::uint64_t id : unused) {
+        impl_->destroy(id, impl_->segments.at(id));
+    }
 }
 
 Result<Placement> Pool::place_private(TenantId owner, std::uint64_t length_bytes) {

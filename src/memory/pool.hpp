@@ -50,6 +50,15 @@ struct Placement {
     bool operator==(const Placement&) const = default;
 };
 
+// Holds on to the memory of segments while the daemon is not there. What it cannot keep is lost
+// with the daemon, no more.
+class SegmentKeeper {
+  public:
+    virtual ~SegmentKeeper() = default;
+    virtual void keep(const std::string& pool, SegmentId segment, int descriptor) = 0;
+    virtual void give_up(const std::string& pool, SegmentId segment) = 0;
+};
+
 struct PoolOptions {
     std::string name;
     // Private cells of a tenant are put together in segments of this size (a longer cell gets one
@@ -58,6 +67,7 @@ struct PoolOptions {
     std::size_t max_segments = 16384;  // each holds one descriptor and one mapping of the daemon
     // So that no tenant takes all of them. A device, which is nobody's, does not count.
     std::size_t max_segments_per_owner = 4096;
+    std::shared_ptr<SegmentKeeper> keeper;  // null: segments go with the daemon
 };
 
 struct PoolUsage {
@@ -78,6 +88,23 @@ class Pool {
     const std::string& name() const noexcept;
     const ProviderTraits& traits() const noexcept;
     PoolUsage usage() const noexcept;
+
+    // Whether placements can be found again by the daemon's next process.
+    bool outlives_daemon() const noexcept;
+
+    // What the last process had, at a start, before anything is placed. A single segment is there
+    // already. Segments that are not restored into have to be dropped by drop_unused().
+    // Numbers up to this one are never given to a new segment.
+    void skip_segments(SegmentId last) noexcept;
+    // A private segment of this number. Errors: those of the provider, invalid_argument,
+    // already_exists.
+    Result<void> adopt(SegmentId segment, TenantId owner, UniqueFd descriptor);
+    // All bytes of a segment; empty when there is none.
+    std::span<std::byte> segment_bytes(SegmentId segment) noexcept;
+    // Hands the same bytes out again; they are not overwritten. Errors: not_found,
+    // invalid_argument, already_exists (some are handed out).
+    Result<void> restore(const Placement& placement);
+    void drop_unused();
 
     // Writable by the owner's engines. Errors: invalid_argument, capacity, limit_exceeded,
     // out_of_memory, io.

@@ -67,6 +67,12 @@ class Segment {
     // The daemon's own writable mapping, valid as long as the segment. See Threads above.
     virtual std::span<std::byte> bytes() noexcept = 0;
 
+    // The segment's own descriptor, for who keeps it while the daemon is not there; -1: it has none
+    // that could be. As long as the segment.
+    virtual int own_descriptor() const noexcept { return -1; }
+    // From now on its bytes stay what they are when this object ends, for who keeps it.
+    virtual void outlive() noexcept {}
+
     // A descriptor through which the holder may write. Only for private_writable segments, and for
     // cooperative ones. Errors: not_permitted (shared_read_only), limit_exceeded (descriptors), io.
     virtual Result<UniqueFd> open_writable() = 0;
@@ -89,6 +95,11 @@ class SegmentProvider {
     // (descriptors), unavailable (a device that changed its state), io.
     virtual Result<std::unique_ptr<Segment>> create_segment(std::uint64_t size_bytes,
                                                             SegmentUse use) = 0;
+
+    // The private segment whose own descriptor this was in another process, with the bytes that it
+    // has. Errors: wrong_state (segments of this provider do not outlive their process),
+    // invalid_argument (the descriptor is of something else), capacity, limit_exceeded, io.
+    virtual Result<std::unique_ptr<Segment>> adopt_segment(UniqueFd descriptor);
 };
 
 enum class HugePages : std::uint8_t {

@@ -40,18 +40,6 @@ constexpr const char* kNoWeight = "a weight is at least 1";
 
 }  // namespace
 
-std::string_view to_word(Judgement judgement) noexcept {
-    switch (judgement) {
-        case Judgement::trust:
-            return "trust";
-        case Judgement::taint:
-            return "taint";
-        case Judgement::poison:
-            return "poison";
-    }
-    return "unknown";
-}
-
 struct Registry::Impl {
     Impl(TenancyMode m, const RegistryLimits& l, EvictionPolicy policy)
         : mode(m),

@@ -28,6 +28,7 @@
 #include "base/clock.hpp"
 #include "base/ids.hpp"
 #include "base/result.hpp"
+#include "domain/adjudication.hpp"
 #include "domain/context.hpp"
 #include "domain/gate.hpp"
 #include "domain/tier.hpp"
@@ -59,16 +60,6 @@ struct Attribution {
     std::string engine;   // as the engine calls itself; information only
     Timestamp begun_at;   // wall clock
     Timestamp sealed_at;  // wall clock; 0 while filling
-};
-
-enum class Judgement : std::uint8_t { trust = 1, taint = 2, poison = 3 };
-std::string_view to_word(Judgement judgement) noexcept;
-
-struct Adjudication {
-    Judgement judgement = Judgement::taint;
-    uid_t uid = 0;
-    Timestamp at;  // wall clock
-    std::uint64_t epoch = 0;
 };
 
 struct Cell {

@@ -1,6 +1,7 @@
 #include "state/records.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <string_view>
 
@@ -67,6 +68,26 @@ Result<void> check_record(const ErasureRecord& erasure) {
                        " has a receipt if and only if it has finished");
     }
     return {};
+}
+
+Result<void> check_record(const CellRecord& cell) {
+    CXLPOOL_TRY(check_tenant_id(cell.owner));
+    CXLPOOL_TRY(check_name("pool", cell.pool));
+    const std::string name = "cell " + std::to_string(cell.id.value);
+    if (!cell.id || !cell.span.present() || !cell.digest.present()) {
+        return invalid(name + " has no number, span or digest");
+    }
+    if (cell.segment == 0 || cell.length_bytes == 0 || cell.length_bytes > cell.extent_bytes ||
+        cell.offset_bytes > std::numeric_limits<std::uint64_t>::max() - cell.extent_bytes) {
+        return invalid(name + " lies nowhere: segment " + std::to_string(cell.segment) +
+                       ", offset " + std::to_string(cell.offset_bytes) + ", " +
+                       std::to_string(cell.length_bytes) + " of " +
+                       std::to_string(cell.extent_bytes) + " bytes");
+    }
+    if (cell.quarantined != (cell.taint == Taint::poisoned)) {
+        return invalid(name + " is quarantined if and only if it is poisoned");
+    }
+    return validate(cell.context);
 }
 
 Result<void> check_state(const State& state) {

@@ -22,8 +22,12 @@ Result<void> write(const Database& database, const TenantRecord& tenant);
 Result<void> write(const Database& database, const Reservation& reservation);
 Result<void> write(const Database& database, const ErasureRecord& erasure);
 
+Result<void> write(const Database& database, const std::vector<CellRecord>& cells);
+Result<void> remove(const Database& database, const std::vector<CellId>& cells);
+
 Result<std::vector<TenantRecord>> read_tenants(const Database& database);
 Result<std::vector<Reservation>> read_reservations(const Database& database);
 Result<std::vector<ErasureRecord>> read_erasures(const Database& database);
+Result<std::vector<CellRecord>> read_cells(const Database& database);  // by id
 
 }  // namespace cxlpool::state

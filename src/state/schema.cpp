@@ -42,7 +42,16 @@ CREATE TABLE erasure (
 ) STRICT, WITHOUT ROWID;
 )";
 
-constexpr std::array kMigrations{kFirst};
+// A cell's columns are read by nobody but the program, all at once: they stand as one JSON text.
+constexpr const char* kCells = R"(
+CREATE TABLE cell (
+    id INTEGER PRIMARY KEY,
+    body TEXT NOT NULL,
+    seal BLOB NOT NULL
+) STRICT;
+)";
+
+constexpr std::array kMigrations{kFirst, kCells};
 
 }  // namespace
 

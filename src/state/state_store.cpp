@@ -177,6 +177,9 @@ Result<Database> open_whole(const StateDirectory& directory, TenancyMode mode) {
     if (const Result<void> good = check_state(*all); !good) {
         return database->damaged(good.error().message());
     }
+    if (const Result<std::vector<CellRecord>> cells = state::read_cells(*database); !cells) {
+        return cells.error();
+    }
     database->keep_log(false);
     return database;
 }
@@ -352,6 +355,21 @@ Result<void> StateStore::save(const std::vector<TenantRecord>& tenants,
         }
         return {};
     });
+}
+
+Result<void> StateStore::save_cells(const std::vector<CellRecord>& put,
+                                    const std::vector<CellId>& gone) {
+    for (const CellRecord& cell : put) {
+        CXLPOOL_TRY(check_record(cell));
+    }
+    return impl_->database.transact([&]() -> Result<void> {
+        CXLPOOL_TRY(state::write(impl_->database, put));
+        return state::remove(impl_->database, gone);
+    });
+}
+
+Result<std::vector<CellRecord>> StateStore::cells() const {
+    return state::read_cells(impl_->database);
 }
 
 Result<void> StateStore::begin_erasure(TenantId tenant, std::uint64_t incarnation,

@@ -1,4 +1,5 @@
-// What outlives the daemon: the tenancy mode, tenants and what operators gave them, erasures.
+// What outlives the daemon: the tenancy mode, tenants and what operators gave them, erasures, and
+// the cells whose bytes do.
 //
 // Responsible for: one SQLite file, "state.db" in the state directory, readable by its owner alone.
 // Refuses to know what the values are for. Invariants: a change is on the disk when its call
@@ -55,6 +56,12 @@ class StateStore {
     // tenant that is neither kept nor in `tenants`).
     Result<void> save(const std::vector<TenantRecord>& tenants,
                       const std::vector<Reservation>& reservations = {});
+
+    // The cells whose bytes outlive the daemon: those of `put` in the place of their old records,
+    // and without those of `gone`, all of it or nothing. Error: invalid_argument.
+    Result<void> save_cells(const std::vector<CellRecord>& put, const std::vector<CellId>& gone);
+    // By id.
+    Result<std::vector<CellRecord>> cells() const;
 
     // The journal of erasures. Errors: already_exists (this incarnation's was begun before).
     Result<void> begin_erasure(TenantId tenant, std::uint64_t incarnation, const std::string& step,

@@ -250,5 +250,30 @@ TEST(ExtentAllocator, AgreesWithANaiveModelOverRandomOperations) {
     }
 }
 
+TEST(ExtentAllocator, TakesExactlyWhatIsAskedFor) {
+    ExtentAllocator allocator(64 * 4096, 4096);
+    const Extent middle{8 * 4096, 2 * 4096};
+    ASSERT_TRUE(allocator.take(middle));
+    allocator.check();
+    EXPECT_EQ(allocator.used_bytes(), middle.length_bytes);
+    EXPECT_EQ(allocator.largest_free_bytes(), 54U * 4096);
+    for (const Extent& other :
+         {middle, Extent{7 * 4096, 2 * 4096}, Extent{9 * 4096, 4096}, Extent{0, 64 * 4096}}) {
+        EXPECT_EQ(allocator.take(other).error().code(), Errc::already_exists);
+    }
+    for (const Extent& none :
+         {Extent{0, 0}, Extent{1, 4096}, Extent{0, 4095}, Extent{64 * 4096, 4096},
+          Extent{63 * 4096, 2 * 4096}, Extent{~0ULL & ~4095ULL, 2 * 4096}}) {
+        EXPECT_EQ(allocator.take(none).error().code(), Errc::invalid_argument);
+    }
+    ASSERT_TRUE(allocator.take({0, 8 * 4096}));
+    ASSERT_TRUE(allocator.take({10 * 4096, 54 * 4096}));
+    EXPECT_EQ(allocator.free_bytes(), 0U);
+    allocator.check();
+    ASSERT_TRUE(allocator.free(middle));
+    EXPECT_EQ(*allocator.allocate(5000), middle);
+    allocator.check();
+}
+
 }  // namespace
 }  // namespace cxlpool

@@ -1,14 +1,17 @@
 #include "memory/pool.hpp"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
 #include <limits>
+#include <map>
 #include <random>
 
 #include "support/fake_provider.hpp"
@@ -535,6 +538,148 @@ TEST_F(PoolTest, NoByteIsHeldTwiceAndNoneCrossesTenantsUnscrubbed) {
         EXPECT_EQ(pool->usage().placed_bytes, 0U);
         EXPECT_EQ(pool->usage().segments, device ? 1U : 0U);
     }
+}
+
+// A keeper as a service manager is one: it holds descriptors of its own.
+class Keeper : public SegmentKeeper {
+  public:
+    void keep(const std::string& pool, SegmentId segment, int descriptor) override {
+        EXPECT_EQ(pool, "kept");
+        held[segment.value] = UniqueFd(::fcntl(descriptor, F_DUPFD_CLOEXEC, 0));
+    }
+    void give_up(const std::string& pool, SegmentId segment) override {
+        EXPECT_EQ(pool, "kept");
+        EXPECT_EQ(held.erase(segment.value), 1U);
+    }
+    std::map<std::uint64_t, UniqueFd> held;
+};
+
+class KeptPool : public ::testing::Test {
+  protected:
+    std::unique_ptr<Pool> start(std::uint64_t capacity_bytes = 8 * kMiB) {
+        MemfdOptions memory;
+        memory.pool_name = "kept";
+        memory.capacity_bytes = capacity_bytes;
+        memory.hugepages = HugePages::never;
+        PoolOptions options;
+        options.name = "kept";
+        options.private_segment_bytes = kMiB;
+        options.keeper = keeper_;
+        auto made = Pool::create(std::move(options), *make_memfd_provider(memory));
+        EXPECT_TRUE(made);
+        return std::move(*made);
+    }
+    static void fill(Pool& pool, const Placement& placement, int value) {
+        const std::span<std::byte> bytes = pool.extent_bytes(placement);
+        std::memset(bytes.data(), value, bytes.size());
+    }
+    static bool all(std::span<const std::byte> bytes, int value) {
+        return std::all_of(bytes.begin(), bytes.end(),
+                           [&](std::byte b) { return b == static_cast<std::byte>(value); });
+    }
+    std::shared_ptr<Keeper> keeper_ = std::make_shared<Keeper>();
+};
+
+TEST_F(KeptPool, PlacementsAreFoundAgainByTheNextProcess) {
+    Placement kept;
+    Placement lost;
+    {
+        const auto pool = start();
+        EXPECT_TRUE(pool->outlives_daemon());
+        kept = *pool->place_private(kOne, 5000);
+        lost = *pool->place_private(kOne, 4096);
+        fill(*pool, kept, 7);
+        fill(*pool, lost, 8);
+        EXPECT_EQ(keeper_->held.size(), 1U);
+    }
+    const auto pool = start();
+    ASSERT_TRUE(
+        pool->adopt(kept.segment, kOne, UniqueFd(::dup(keeper_->held.begin()->second.get()))));
+    EXPECT_TRUE(all(pool->segment_bytes(kept.segment).first(5000), 7));
+    ASSERT_TRUE(pool->restore(kept));
+    EXPECT_EQ(pool->restore(kept).error().code(), Errc::already_exists);
+    pool->drop_unused();
+    pool->check();
+    EXPECT_TRUE(all(pool->extent_bytes(kept), 7));
+    EXPECT_EQ(pool->usage().placed_bytes, 8192U);
+    // What nobody restored has to be overwritten before it is somebody's.
+    const Placement again = *pool->place_private(kOne, 4096);
+    EXPECT_EQ(again, lost);
+    EXPECT_TRUE(pool->needs_scrub(again));
+    EXPECT_FALSE(pool->needs_scrub(kept));
+    // A new segment never has the number of an old one.
+    EXPECT_GT(pool->place_private(kTwo, 4096)->segment.value, kept.segment.value);
+    pool->check();
+}
+
+TEST_F(KeptPool, ASegmentThatNothingIsRestoredIntoIsDroppedAndItsBytesGo) {
+    UniqueFd engine;
+    Placement placement;
+    {
+        const auto pool = start();
+        placement = *pool->place_private(kOne, 4096);
+        fill(*pool, placement, 7);
+        engine = *pool->open_writable(placement.segment);
+    }
+    char byte = 0;
+    ASSERT_EQ(::pread(engine.get(), &byte, 1, 0), 1);
+    EXPECT_EQ(byte, 7) << "a stop erases nothing that is kept";
+    const auto pool = start();
+    ASSERT_TRUE(pool->adopt(placement.segment, kOne, UniqueFd(::dup(engine.get()))));
+    pool->drop_unused();
+    pool->check();
+    EXPECT_TRUE(keeper_->held.empty());
+    EXPECT_EQ(pool->usage().segments, 0U);
+    ASSERT_EQ(::pread(engine.get(), &byte, 1, 0), 1);
+    EXPECT_EQ(byte, 0);
+}
+
+TEST_F(KeptPool, RefusesWhatIsNoSegmentOfThePool) {
+    const auto pool = start(2 * kMiB);
+    const auto adopt = [&](std::uint64_t segment, TenantId owner, int descriptor) {
+        const Result<void> done = pool->adopt(SegmentId{segment}, owner, UniqueFd(descriptor));
+        return done ? Errc::ok : done.error().code();
+    };
+    const int file = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+    EXPECT_EQ(adopt(3, kOne, file), Errc::invalid_argument);
+    EXPECT_EQ(adopt(3, kOne, ::memfd_create("unsealed", MFD_CLOEXEC)), Errc::invalid_argument);
+    const Placement here = *pool->place_private(kOne, 4096);
+    const auto own = [&] { return ::dup(keeper_->held.at(here.segment.value).get()); };
+    EXPECT_EQ(adopt(here.segment.value, kOne, own()), Errc::already_exists);
+    EXPECT_EQ(adopt(0, kOne, own()), Errc::invalid_argument);
+    EXPECT_EQ(adopt(9, TenantId{}, own()), Errc::invalid_argument);
+    // A shared segment cannot be written any more, not by the daemon either.
+    const Placement shared = *pool->place_shared(kOne, 4096);
+    EXPECT_EQ(adopt(9, kOne, ::dup(keeper_->held.at(shared.segment.value).get())),
+              Errc::invalid_argument);
+    EXPECT_EQ(pool->restore({SegmentId{77}, {0, 4096}, 1}).error().code(), Errc::not_found);
+    EXPECT_EQ(pool->restore({here.segment, {8192, 4096}, 4097}).error().code(),
+              Errc::invalid_argument);
+    pool->check();
+    // It does not fit into a pool that has become smaller.
+    keeper_->held.clear();
+    const auto large = start(8 * kMiB);
+    const Placement big = *large->place_private(kOne, 4 * kMiB);
+    const auto small = start(2 * kMiB);
+    EXPECT_EQ(
+        small->adopt(big.segment, kOne, UniqueFd(::dup(keeper_->held.at(big.segment.value).get())))
+            .error()
+            .code(),
+        Errc::capacity);
+    small->check();
+}
+
+TEST_F(PoolTest, ADeviceKeepsItsBytesAndRestoresIntoItsOneSegment) {
+    const auto pool = make_device(8 * kMiB);
+    const Placement kept{SegmentId{1}, {kMiB, 8192}, 5000};
+    ASSERT_TRUE(pool->restore(kept));
+    EXPECT_FALSE(pool->needs_scrub(kept));
+    EXPECT_EQ(pool->restore({SegmentId{1}, {kMiB + 4096, 4096}, 4096}).error().code(),
+              Errc::already_exists);
+    EXPECT_EQ(pool->adopt(SegmentId{2}, kOne, UniqueFd()).error().code(), Errc::invalid_argument);
+    pool->drop_unused();
+    pool->check();
+    EXPECT_TRUE(pool->needs_scrub(*pool->place_private(kOne, 4096)));
 }
 
 }  // namespace

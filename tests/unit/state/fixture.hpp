@@ -31,6 +31,49 @@ inline TenantRecord plain_tenant(std::uint64_t id, const std::string& name) {
     return out;
 }
 
+inline CellRecord extreme_cell() {
+    CellRecord out;
+    out.id = CellId{kMaxU64};
+    out.owner = TenantId{kMaxU64};
+    out.pool = "cxl0";
+    out.segment = kMaxU64;
+    out.extent_bytes = 1ULL << 63U;
+    out.offset_bytes = kMaxU64 - out.extent_bytes;
+    out.length_bytes = out.extent_bytes - 1;
+    out.offered = true;
+    out.context[Axis::model] = std::string(kAxisValueMaxBytes, 'm');
+    out.context[Axis::weights] = "version:18446744073709551615";
+    out.span.bytes[0] = 0xFF;
+    out.digest.bytes[31] = 1;
+    out.recompute_ns = kMaxU64;
+    out.quarantined = true;
+    out.taint = Taint::poisoned;
+    out.admission = Admission::allow;
+    out.scope = Scope::fleet;
+    out.allow_list = {TenantId{1}, TenantId{kMaxU64}};
+    out.adjudicated_epoch = kMaxU64;
+    out.adjudication = Adjudication{Judgement::poison, 4'294'967'295U, kWall, kMaxU64};
+    out.uid = 4'294'967'294U;
+    out.engine = "engine \"7\"\n";
+    out.begun_at = kWall;
+    out.sealed_at = Timestamp{kWall.ns + 1};
+    return out;
+}
+
+inline CellRecord plain_cell(std::uint64_t id) {
+    CellRecord out;
+    out.id = CellId{id};
+    out.owner = TenantId{1};
+    out.pool = "cxl0";
+    out.segment = 1;
+    out.extent_bytes = 4096;
+    out.length_bytes = 1;
+    out.context[Axis::model] = "m";
+    out.span.bytes[0] = 1;
+    out.digest.bytes[0] = 1;
+    return out;
+}
+
 class StateTest : public ::testing::Test {
   protected:
     std::string directory() const { return tree_.path("state"); }

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <functional>
 
 #include "fixture.hpp"
 #include "support/processes.hpp"
@@ -15,9 +16,11 @@
 namespace cxlpool {
 namespace {
 
+using test::extreme_cell;
 using test::extreme_tenant;
 using test::kMaxU64;
 using test::kWall;
+using test::plain_cell;
 using test::plain_tenant;
 using test::run_as;
 using ::testing::ElementsAre;
@@ -74,6 +77,46 @@ TEST_F(Store, KeepsAll64Bits) {
     EXPECT_THAT(state->tenants, ElementsAre(plain, middle, extreme_tenant()));
     EXPECT_THAT(state->reservations, ElementsAre(Reservation{TenantId{1}, "cxl0", 1},
                                                  Reservation{TenantId{kMaxU64}, "cxl0", kMaxU64}));
+}
+
+TEST_F(Store, KeepsCellsWithAllTheirFields) {
+    {
+        const auto store = opened();
+        ASSERT_TRUE(store->save_cells({extreme_cell(), plain_cell(3), plain_cell(2)}, {}));
+    }
+    const auto store = opened();
+    EXPECT_THAT(*store->cells(), ElementsAre(plain_cell(2), plain_cell(3), extreme_cell()));
+    CellRecord newer = plain_cell(3);
+    newer.taint = Taint::trusted;
+    // One that is not there is as gone as it can be.
+    ASSERT_TRUE(store->save_cells({newer}, {CellId{2}, CellId{77}}));
+    EXPECT_THAT(*store->cells(), ElementsAre(newer, extreme_cell()));
+}
+
+TEST_F(Store, ACellThatBreaksARuleChangesNothing) {
+    const auto store = opened();
+    ASSERT_TRUE(store->save_cells({plain_cell(1)}, {}));
+    const std::vector<std::function<void(CellRecord&)>> breaks{
+        [](CellRecord& c) { c.id = CellId{}; },
+        [](CellRecord& c) { c.owner = TenantId{}; },
+        [](CellRecord& c) { c.pool = "../x"; },
+        [](CellRecord& c) { c.segment = 0; },
+        [](CellRecord& c) { c.length_bytes = 0; },
+        [](CellRecord& c) { c.length_bytes = c.extent_bytes + 1; },
+        [](CellRecord& c) { c.offset_bytes = kMaxU64; },
+        [](CellRecord& c) { c.span = SpanDigest{}; },
+        [](CellRecord& c) { c.digest = ContentDigest{}; },
+        [](CellRecord& c) { c.taint = Taint::poisoned; },
+        [](CellRecord& c) { c.quarantined = true; },
+        [](CellRecord& c) { c.context[Axis::weights] = "a name"; },
+    };
+    for (const auto& broken : breaks) {
+        CellRecord cell = plain_cell(2);
+        broken(cell);
+        const Result<void> saved = store->save_cells({plain_cell(3), cell}, {CellId{1}});
+        EXPECT_FALSE(saved) << &broken - breaks.data();
+        EXPECT_THAT(*store->cells(), ElementsAre(plain_cell(1)));
+    }
 }
 
 TEST_F(Store, ARecordTakesThePlaceOfItsOlderSelf) {
