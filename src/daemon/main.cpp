@@ -6,6 +6,7 @@
 
 #include <boost/program_options.hpp>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <iostream>
 
@@ -14,6 +15,7 @@
 #include "daemon/notify.hpp"
 #include "daemon/pools.hpp"
 #include "daemon/reload.hpp"
+#include "daemon/segment_store.hpp"
 #include "daemon/sockets.hpp"
 #include "daemon/tenants.hpp"
 #include "server/listener.hpp"
@@ -28,6 +30,9 @@ namespace {
 constexpr int kFailed = 1;
 constexpr int kUsage = 2;
 
+constexpr std::chrono::milliseconds kRetryStore{1000};
+constexpr std::chrono::minutes kLookingAtCells{1};  // until the next cells are done
+
 struct CommandLine {
     std::string config = CXLPOOL_CONFIG_FILE;
     bool check = false;
@@ -38,6 +43,7 @@ struct CommandLine {
 struct KeptState {
     std::unique_ptr<StateStore> store;
     KeptTenants tenants;
+    KeptCells cells;
 };
 
 // What the operator wrote is wrong, or only the operator can decide: exit status 2. The machine
@@ -103,6 +109,7 @@ ServerOptions server_options(const Config& config, std::vector<Profile> tiers, K
     options.tenants = std::move(kept.tenants.tenants);
     options.reservations = std::move(kept.tenants.reservations);
     options.state = std::move(kept.store);
+    options.kept = std::move(kept.cells);
     options.tiers = std::move(tiers);
     options.mode = config.mode;
     options.limits = config.limits;
@@ -145,7 +152,18 @@ Result<KeptState> open_state(const Config& config, OnLoss on_loss) {
     if (!tenants) {
         return std::move(tenants).error();
     }
-    return KeptState{std::move(*store), std::move(*tenants)};
+    Result<std::vector<CellRecord>> cells = (*store)->cells();
+    if (!cells) {
+        return std::move(cells).error();
+    }
+    KeptCells found;
+    found.progress = [total = cells->size()](std::size_t done) {
+        notify::extend_timeout(kLookingAtCells);
+        notify::status("looking at the bytes of " + std::to_string(total) + " kept cells, " +
+                       std::to_string(done) + " done");
+    };
+    found.cells = std::move(*cells);
+    return KeptState{std::move(*store), std::move(*tenants), std::move(found)};
 }
 
 std::string what_is_served(const Config& config) {
@@ -154,7 +172,7 @@ std::string what_is_served(const Config& config) {
 }
 
 int serve(const Config& config, std::vector<Profile> tiers, KeptState kept,
-          std::vector<ServedPool> pools) {
+          std::vector<ServedPool> pools, const std::shared_ptr<SegmentStore>& keeper) {
     const Result<UniqueFd> signals = take_signals();
     if (!signals) {
         return fail(signals.error());
@@ -169,7 +187,14 @@ int serve(const Config& config, std::vector<Profile> tiers, KeptState kept,
     }
     // Outlives the listeners: a path is given up when nobody listens there any more.
     OwnedPaths owned;
-    Result<std::vector<Listener>> sockets = open_sockets(config, owned);
+    Result<PassedSockets> passed = take_passed_sockets();
+    if (!passed) {
+        return fail(passed.error());
+    }
+    if (keeper) {
+        kept.cells.segments = keeper->take(std::exchange(passed->stored, {}));
+    }
+    Result<std::vector<Listener>> sockets = open_sockets(config, std::move(*passed), owned);
     if (!sockets) {
         return fail(sockets.error());
     }
@@ -199,6 +224,9 @@ int serve(const Config& config, std::vector<Profile> tiers, KeptState kept,
     if (!server) {
         return fail(server.error());
     }
+    if (keeper) {
+        keeper->drop_unclaimed();
+    }
     const int signal_fd = signals->get();
     Reactor& loop = **reactor;
     CXLPOOL_CHECK(signal_fd >= 0);
@@ -210,6 +238,11 @@ int serve(const Config& config, std::vector<Profile> tiers, KeptState kept,
     }
     if (Result<void> serving = (*server)->serve(std::move(*sockets)); !serving) {
         return fail(serving.error(), kFailed);
+    }
+    if (keeper) {
+        if (Result<void> armed = loop.every(kRetryStore, [keeper] { keeper->retry(); }); !armed) {
+            return fail(armed.error(), kFailed);
+        }
     }
     if (const auto interval = notify::watchdog_interval()) {
         if (Result<void> armed = loop.every(*interval / 2, [] { notify::watchdog(); }); !armed) {
@@ -277,11 +310,12 @@ int run(const CommandLine& command) {
         return fail(kept.error());
     }
     raise_descriptor_limit();
-    Result<std::vector<ServedPool>> pools = open_pools(*plans);
+    const std::shared_ptr<SegmentStore> keeper = SegmentStore::of_service_manager();
+    Result<std::vector<ServedPool>> pools = open_pools(*plans, keeper);
     if (!pools) {
         return fail(pools.error());
     }
-    return serve(*config, assessment.tiers, std::move(*kept), std::move(*pools));
+    return serve(*config, assessment.tiers, std::move(*kept), std::move(*pools), keeper);
 }
 
 }  // namespace

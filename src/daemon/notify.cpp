@@ -1,10 +1,18 @@
 #include "daemon/notify.hpp"
 
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <systemd/sd-daemon.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <cstdlib>
+#include <cstring>
 #include <ctime>
+
+#include "base/unique_fd.hpp"
 
 namespace cxlpool::notify {
 namespace {
@@ -15,8 +23,39 @@ std::string one_line(std::string text) {
     return text;
 }
 
-void send(const std::string& message) {
-    (void)::sd_notify(0, message.c_str());
+// sd_notify() waits for a service manager that does not read, and with the main loop everybody
+// waits. False: it was not told.
+bool send(const std::string& message, int descriptor = -1) {
+    const char* const path = std::getenv("NOTIFY_SOCKET");
+    sockaddr_un address{};
+    const std::size_t length = path == nullptr ? 0 : std::strlen(path);
+    if (length < 2 || length >= sizeof address.sun_path || (*path != '/' && *path != '@')) {
+        return false;
+    }
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, path, length);
+    if (*path == '@') {
+        address.sun_path[0] = '\0';  // a name that is no file
+    }
+    const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    iovec text{const_cast<char*>(message.data()), message.size()};
+    msghdr header{};
+    header.msg_name = &address;
+    header.msg_namelen =
+        static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + length + (*path == '/' ? 1 : 0));
+    header.msg_iov = &text;
+    header.msg_iovlen = 1;
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof descriptor)> control{};
+    if (descriptor >= 0) {
+        header.msg_control = control.data();
+        header.msg_controllen = control.size();
+        cmsghdr* const rights = CMSG_FIRSTHDR(&header);
+        rights->cmsg_level = SOL_SOCKET;
+        rights->cmsg_type = SCM_RIGHTS;
+        rights->cmsg_len = CMSG_LEN(sizeof descriptor);
+        std::memcpy(CMSG_DATA(rights), &descriptor, sizeof descriptor);
+    }
+    return socket && ::sendmsg(socket.get(), &header, MSG_NOSIGNAL) >= 0;
 }
 
 }  // namespace
@@ -49,6 +88,15 @@ void watchdog() {
 void extend_timeout(std::chrono::milliseconds from_now) {
     const auto usec = std::chrono::duration_cast<std::chrono::microseconds>(from_now).count();
     send("EXTEND_TIMEOUT_USEC=" + std::to_string(std::max<std::int64_t>(usec, 0)));
+}
+
+bool store(const std::string& name, int descriptor) {
+    const std::string message = "FDSTORE=1\nFDNAME=" + one_line(name);
+    return send(message, descriptor);
+}
+
+bool remove(const std::string& name) {
+    return send("FDSTOREREMOVE=1\nFDNAME=" + one_line(name));
 }
 
 std::optional<std::chrono::milliseconds> watchdog_interval() {

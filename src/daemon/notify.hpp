@@ -1,7 +1,8 @@
-// What the service manager is told: sd_notify, and nothing when there is none.
+// What the service manager is told, as sd_notify(3) tells it, and nothing when there is none.
 //
-// Every call is a no-op without NOTIFY_SOCKET. A message that cannot be delivered is dropped: the
-// service manager then acts on its own timeouts, and the daemon has nothing better to do.
+// Every call is a no-op without NOTIFY_SOCKET, and none waits: a message that the service manager
+// has no room for, or that cannot be delivered, is dropped. It then acts on its own timeouts, and
+// the daemon has nothing better to do.
 #pragma once
 
 #include <chrono>
@@ -28,6 +29,12 @@ void watchdog();
 
 // A start or stop takes longer: its timeout ends `from_now` from now instead.
 void extend_timeout(std::chrono::milliseconds from_now);
+
+// Hands a descriptor to the service manager, which passes it in again when the service is started
+// again. False: it was not told; what it does with it afterwards it does not say.
+bool store(const std::string& name, int descriptor);
+// It need not keep that one any more. False: it was not told.
+bool remove(const std::string& name);
 
 // How often the service manager wants to hear watchdog() at the least (WatchdogSec=); ping twice
 // as often. Nothing when it does not want to.

@@ -153,7 +153,8 @@ std::vector<std::string> over_memory(const std::vector<PoolPlan>& plans, const H
     return out;
 }
 
-Result<std::vector<ServedPool>> open_pools(const std::vector<PoolPlan>& plans) {
+Result<std::vector<ServedPool>> open_pools(const std::vector<PoolPlan>& plans,
+                                           const std::shared_ptr<SegmentKeeper>& keeper) {
     std::vector<ServedPool> served;
     for (const PoolPlan& plan : plans) {
         Result<std::unique_ptr<SegmentProvider>> provider = open_provider(plan);
@@ -166,6 +167,7 @@ Result<std::vector<ServedPool>> open_pools(const std::vector<PoolPlan>& plans) {
         PoolOptions options;
         options.name = plan.config.name;
         options.private_segment_bytes = plan.config.private_segment_bytes;
+        options.keeper = keeper;
         Result<std::unique_ptr<Pool>> pool =
             Pool::create(std::move(options), std::move(provider).value());
         if (!pool) {

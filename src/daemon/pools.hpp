@@ -33,7 +33,9 @@ Result<std::vector<PoolPlan>> plan_pools(const Config& config, const Topology& t
 // that it is bound to: it starts, and cells fail when it fills.
 std::vector<std::string> over_memory(const std::vector<PoolPlan>& plans, const HostPaths& host);
 
-// Opens them all. Errors: those of the providers.
-Result<std::vector<ServedPool>> open_pools(const std::vector<PoolPlan>& plans);
+// Opens them all. `keeper`, which may be null, is for the segments of memfd pools. Errors: those of
+// the providers.
+Result<std::vector<ServedPool>> open_pools(const std::vector<PoolPlan>& plans,
+                                           const std::shared_ptr<SegmentKeeper>& keeper);
 
 }  // namespace cxlpool

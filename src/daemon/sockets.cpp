@@ -91,15 +91,12 @@ void OwnedPaths::give_up(const std::string& path) {
     }
 }
 
-Result<std::vector<Listener>> open_sockets(const Config& config, OwnedPaths& owned) {
-    Result<PassedSockets> passed = take_passed_sockets();
-    if (!passed) {
-        return std::move(passed).error();
-    }
+Result<std::vector<Listener>> open_sockets(const Config& config, PassedSockets passed,
+                                           OwnedPaths& owned) {
     std::vector<Listener> out;
     for (const auto& [door, socket, wanted] :
-         {std::tuple{Door::engine, &passed->engine, &config.engine},
-          std::tuple{Door::admin, &passed->admin, &config.admin}}) {
+         {std::tuple{Door::engine, &passed.engine, &config.engine},
+          std::tuple{Door::admin, &passed.admin, &config.admin}}) {
         Result<UniqueFd> made = *socket ? std::move(*socket) : listen_on(*wanted, owned);
         if (!made) {
             return std::move(made).error();
@@ -108,7 +105,7 @@ Result<std::vector<Listener>> open_sockets(const Config& config, OwnedPaths& own
             Listener{door, door == Door::engine ? "engine" : "admin", {}, std::move(made).value()});
     }
     for (const ListenerConfig& wanted : config.listeners) {
-        Result<UniqueFd> socket = take_from(passed->listeners, wanted);
+        Result<UniqueFd> socket = take_from(passed.listeners, wanted);
         if (socket && !*socket) {
             socket = listen_on(wanted, owned);
         }
@@ -118,9 +115,9 @@ Result<std::vector<Listener>> open_sockets(const Config& config, OwnedPaths& own
         out.push_back(
             Listener{Door::engine, wanted.path, wanted.tenants, std::move(socket).value()});
     }
-    if (!passed->listeners.empty()) {
+    if (!passed.listeners.empty()) {
         return Error{Errc::invalid_argument,
-                     "socket '" + passed->listeners.front().path +
+                     "socket '" + passed.listeners.front().path +
                          "' from systemd refused: no [[listener]] of " + config.file +
                          " has this path, so it stands for no tenant; add one, or disable its "
                          "socket unit"};

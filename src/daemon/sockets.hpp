@@ -33,10 +33,11 @@ class OwnedPaths {
     std::set<std::string> paths_;
 };
 
-// Engine, admin, then every [[listener]]. Errors: those of listen_at() and take_passed_sockets();
-// invalid_argument (a passed socket that no [[listener]] has the path of, or that everybody may
-// write although its mode does not say so).
-Result<std::vector<Listener>> open_sockets(const Config& config, OwnedPaths& owned);
+// Engine, admin, then every [[listener]]. Errors: those of listen_at(); invalid_argument (a passed
+// socket that no [[listener]] has the path of, or that everybody may write although its mode does
+// not say so).
+Result<std::vector<Listener>> open_sockets(const Config& config, PassedSockets passed,
+                                           OwnedPaths& owned);
 
 // The directory is made when it is not there. Errors: those of prepare_listener(), io.
 Result<PreparedListener> prepare_socket(const ListenerConfig& config, bool ours);

@@ -68,6 +68,7 @@ struct Registry::Impl {
     std::unordered_map<uid_t, std::uint64_t> filling_bytes;
     std::map<std::pair<TenantId, TenantId>, EvictionFlow> flows;  // by causer and victim
     std::vector<EndedLease> ended;
+    std::set<CellId> changed;  // of kept pools
     // Running work: ticket -> location key that it pins.
     std::unordered_map<std::uint64_t, std::uint64_t> pinned;
 
@@ -141,6 +142,11 @@ struct Registry::Impl {
                                  LocationTable::charge_of(*locations.find(e.cell.location))};
     }
     std::size_t pool_of(const CellEntry& e) const { return locations.find(e.cell.location)->pool; }
+    void note_change(const CellEntry& e) {
+        if (pools[pool_of(e)].kept) {
+            changed.insert(e.cell.id);
+        }
+    }
     void delist(CellEntry& e) {
         if (e.enlisted) {
             e.node = residency.delist(pool_of(e), e.cell.owner, candidate(e));
@@ -252,11 +258,33 @@ struct Registry::Impl {
         return ref;
     }
 
+    // All but what its lifecycle and leases ask for.
+    CellEntry& insert(Cell cell, const Location& location) {
+        const CellId id = cell.id;
+        CellEntry& e = cells[id.value];
+        e.cell = std::move(cell);
+        e.cell.location = locations.add(location, e.cell.owner, id);
+        e.indexed_as = indexed(e.cell.owner, e.cell.span);
+        by_span.add(e.indexed_as, id);
+        own.add(OwnSpan{e.cell.owner, e.indexed_as}, id);
+        touch(e);
+        Tenant& owner = tenant(e.cell.owner);
+        ++owner.counters.cells;
+        owner.counters.bytes += e.cell.length_bytes;
+        owner.settings.had_cells = true;
+        if (interner != nullptr) {
+            interner->retain(e.cell.key, e.cell.owner);
+        }
+        return e;
+    }
+
     void remove_cell(CellId id, bool announce) {
         CellEntry* e = entry(id);
         CXLPOOL_CHECK(e != nullptr);
         if (e->cell.lifecycle == Lifecycle::filling) {
             give_back_filling(*e, e->cell.attribution);
+        } else {
+            note_change(*e);
         }
         const std::vector<LeaseHolder> holders = e->holders;
         for (const LeaseHolder& holder : holders) {
@@ -375,6 +403,7 @@ struct Registry::Impl {
         e.cell.scope = scope;
         e.cell.allow_list = std::move(allow_list);
         e.cell.admission = Admission::allow;
+        note_change(e);
         reconsider_offer(e);
         revoke_denied(e);
     }
@@ -590,30 +619,49 @@ Result<BeginGrant> Registry::begin(ConnectionId connection, const ContextKey& ke
     const CellId id{++impl_->last_cell};
     Location kept = location;
     kept.offered = impl_->pools[location.pool].isolation == Isolation::cooperative;
-    CellEntry& e = impl_->cells[id.value];
-    e.cell.id = id;
-    e.cell.owner = who.tenant;
-    e.cell.key = key;
-    e.cell.span = span;
-    e.cell.length_bytes = location.placement.length_bytes;
-    e.cell.recompute_ns = recompute_ns;
-    e.cell.attribution = Attribution{who.tenant, who.uid, who.engine, wall, {}};
-    e.cell.location = impl_->locations.add(kept, who.tenant, id);
-    e.indexed_as = impl_->indexed(who.tenant, span);
-    impl_->by_span.add(e.indexed_as, id);
-    impl_->own.add(OwnSpan{who.tenant, e.indexed_as}, id);
-    impl_->touch(e);
+    Cell cell;
+    cell.id = id;
+    cell.owner = who.tenant;
+    cell.key = key;
+    cell.span = span;
+    cell.length_bytes = location.placement.length_bytes;
+    cell.recompute_ns = recompute_ns;
+    cell.attribution = Attribution{who.tenant, who.uid, who.engine, wall, {}};
+    CellEntry& e = impl_->insert(std::move(cell), kept);
     impl_->filling_bytes[who.uid] += e.cell.length_bytes;
-    Tenant& tenant = impl_->tenant(who.tenant);
-    ++tenant.counters.cells;
-    tenant.counters.bytes += e.cell.length_bytes;
-    tenant.settings.had_cells = true;
-    if (impl_->interner != nullptr) {
-        impl_->interner->retain(key, who.tenant);
-    }
     Result<LeaseRef> lease = impl_->grant(connection, e, true, monotonic);
     CXLPOOL_CHECK(lease.has_value());  // check_begin saw room for it.
     return BeginGrant{id, *lease, replaced};
+}
+
+Result<void> Registry::restore(Cell cell, const Location& location) {
+    CXLPOOL_TRY(impl_->check_tenant(cell.owner));
+    CXLPOOL_CHECK(location.pool < impl_->pools.size());
+    const bool quarantined = cell.lifecycle == Lifecycle::quarantined;
+    if ((cell.lifecycle != Lifecycle::sealed && !quarantined) ||
+        quarantined != (cell.taint == Taint::poisoned) || !cell.id || !cell.digest.present() ||
+        cell.length_bytes != location.placement.length_bytes) {
+        return Error{Errc::invalid_argument,
+                     "cell " + std::to_string(cell.id.value) + " is not one that was at rest"};
+    }
+    if (impl_->entry(cell.id) != nullptr ||
+        impl_->own_cell(cell.owner, cell.key, cell.span) != nullptr) {
+        return Error{Errc::already_exists, "cell " + std::to_string(cell.id.value) +
+                                               ", or one of its context and span, is there"};
+    }
+    impl_->last_cell = std::max(impl_->last_cell, cell.id.value);
+    cell.work = 0;
+    cell.live_leases = 0;
+    CellEntry& e = impl_->insert(std::move(cell), location);
+    impl_->reconsider(e);
+    impl_->reconsider_offer(e);
+    return {};
+}
+
+std::vector<CellId> Registry::take_changed() {
+    const std::vector<CellId> out(impl_->changed.begin(), impl_->changed.end());
+    impl_->changed.clear();
+    return out;
 }
 
 std::optional<CellId> Registry::drop_quarantined(ConnectionId connection, const ContextKey& key,
@@ -672,6 +720,7 @@ Result<void> Registry::finish_seal(const Work& work, const ContentDigest& digest
         e->cell.adjudicated_epoch = impl_->tenant(e->cell.owner).settings.epoch;
     }
     impl_->reconsider_offer(*e);
+    impl_->note_change(*e);
     CXLPOOL_CHECK(e->holders.size() == 1);
     impl_->end_lease(e->holders[0].connection, e->holders[0].index, false, true);
     return {};
@@ -774,6 +823,7 @@ Result<CellId> Registry::adjudicate(TenantId owner, const SpanDigest& span, Cell
         impl_->quarantine(e);
     }
     e.cell.adjudication = Adjudication{judgement, uid, wall, impl_->tenant(owner).settings.epoch};
+    impl_->note_change(e);
     return e.cell.id;
 }
 

@@ -121,6 +121,7 @@ struct RegistryPool {
     Isolation isolation = Isolation::kernel;
     Tier tier = Tier::cxl;
     std::uint64_t capacity_bytes = 0;  // 0: unbounded
+    bool kept = false;                 // its cells are listed by take_changed()
 };
 
 // How much of a pool is taken. All of it in bytes that tenants are charged.
@@ -233,6 +234,14 @@ class Registry {
     Result<BeginGrant> begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
                              const Location& location, Timestamp monotonic, Timestamp wall,
                              std::uint64_t recompute_ns = 0);
+
+    // A cell that an earlier process had, under the number that it had there; it is sealed or
+    // quarantined, and its owner holds the key. Errors: not_found (no such tenant), already_exists
+    // (the number, or a cell of this context and span), invalid_argument (of another lifecycle).
+    Result<void> restore(Cell cell, const Location& location);
+    // Cells of kept pools that were sealed, moved, judged, declared or removed since the last call,
+    // by id; those that find() does not find are gone. A filling cell is not among them.
+    std::vector<CellId> take_changed();
 
     // Takes away what has to go next so that `causer` can have `needed_bytes` more of the pool; see
     // residency.hpp. To be called until there is room. Of another tenant a whole segment goes, if

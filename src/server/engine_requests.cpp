@@ -100,7 +100,7 @@ void Server::dispatch(Session& session, const wire::Request& request) {
                 [&](const wire::RenewRequest& r) { answer = renew(session, r); },
                 [&](const wire::PlanFleetRequest& r) { answer = plan_fleet(r); },
                 [&](const wire::PlanPlacementRequest& r) { answer = plan_placement(r); },
-                [&](const wire::AdjudicateRequest& r) { answer = adjudicate(session, r); },
+                [&](const wire::AdjudicateRequest& r) { adjudicate(session, cookie, r); },
                 [&](const wire::DocumentRequest& r) { document(session, cookie, r); },
                 [&](const wire::DocumentMoreRequest& r) { answer = document_more(session, r); },
                 [&](const wire::ReloadRequest&) { reload_for(session, cookie); },
@@ -562,8 +562,12 @@ void Server::share(Session& session, std::uint64_t cookie, const wire::ShareRequ
     if (!work || !work->has_value()) {
         // Before the answer: who was shut out must see it on its lease board by then.
         settle();
-        reply(session, wire::Type::share, cookie,
-              work ? Answer(Reply(wire::EmptyReply{})) : Answer(work.error()));
+        if (!work) {
+            reply(session, wire::Type::share, cookie, work.error());
+        } else {
+            // Who was shut out stays so after a crash, too.
+            reply_when_kept(session, wire::Type::share, cookie, Reply(wire::EmptyReply{}));
+        }
         return;
     }
     run_work(session, wire::Type::share, cookie, **work,

@@ -77,7 +77,11 @@ struct PassedSockets {
     UniqueFd engine;
     UniqueFd admin;
     std::vector<PassedListener> listeners;  // each path once
+    // What this service had stored before it was started again, by name; see daemon/segment_store.
+    std::vector<std::pair<std::string, UniqueFd>> stored;
 };
+// Names of stored descriptors begin with it.
+inline constexpr std::string_view kStoredPrefix = "cxlpool-";
 // Sockets from systemd, told apart by FileDescriptorName= ("engine", "admin"; "listener" for all
 // others, which their paths tell apart). Empty members when nothing was passed. Errors:
 // invalid_argument for anything that is not a listening Unix SOCK_SEQPACKET socket, for unknown or

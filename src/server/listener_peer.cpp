@@ -116,6 +116,10 @@ Result<PassedSockets> take_passed_sockets() {
 
     PassedSockets passed;
     for (auto& [name, socket] : sockets) {
+        if (std::string_view(name).substr(0, kStoredPrefix.size()) == kStoredPrefix) {
+            passed.stored.emplace_back(name, std::move(socket));
+            continue;
+        }
         if (name != "engine" && name != "admin" && name != "listener") {
             return refused(name, "FileDescriptorName= must be engine, admin or listener");
         }

@@ -20,7 +20,20 @@ std::vector<std::string> pool_names(const std::vector<ServedPool>& pools) {
 
 }  // namespace
 
-Server::Answer Server::adjudicate(Session& session, const wire::AdjudicateRequest& request) {
+void Server::adjudicate(Session& session, std::uint64_t cookie,
+                        const wire::AdjudicateRequest& request) {
+    Answer answer = judge_cell(session, request);
+    if (!answer) {
+        reply(session, wire::Type::adjudicate, cookie, std::move(answer));
+        return;
+    }
+    // Before the answer: when the operator hears it, every holder can see it, and it outlives a
+    // crash.
+    settle();
+    reply_when_kept(session, wire::Type::adjudicate, cookie, std::move(answer));
+}
+
+Server::Answer Server::judge_cell(const Session& session, const wire::AdjudicateRequest& request) {
     // Who runs the machine may take a cell away, but only an adjudicator may call one good.
     const bool poison = request.decision == wire::Decision::poison;
     if (!session.has_role(Role::adjudicator) && !(poison && session.has_role(Role::admin))) {
@@ -50,8 +63,6 @@ Server::Answer Server::adjudicate(Session& session, const wire::AdjudicateReques
         return cell.error();
     }
     audit_.adjudicated(session.peer.uid, owner, *cell, request.span, judgement);
-    // Before the answer: when the operator hears it, every holder can see it.
-    settle();
     return Reply(wire::EmptyReply{});
 }
 

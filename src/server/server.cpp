@@ -91,7 +91,8 @@ Result<std::unique_ptr<Server>> Server::create(Reactor& reactor, const Clock& cl
     server->registry_.set_interner(&server->interner_);
     for (const ServedPool& served : server->pools_) {
         server->registry_.add_pool({served.pool->traits().isolation, served.profile.tier,
-                                    served.pool->usage().capacity_bytes});
+                                    served.pool->usage().capacity_bytes,
+                                    served.pool->outlives_daemon()});
     }
     CXLPOOL_TRY(server->tenants_.load(server->registry_, server->options_.tenants,
                                       server->options_.reservations));
@@ -99,12 +100,14 @@ Result<std::unique_ptr<Server>> Server::create(Reactor& reactor, const Clock& cl
         spdlog::warn("tenant {} has {} bytes reserved in pool '{}', which is not served",
                      kept.tenant.value, kept.bytes, kept.pool);
     }
+    CXLPOOL_TRY(server->restore_cells(std::move(server->options_.kept)));
     return server;
 }
 
 Server::~Server() {
     shut_down();
     workers_.reset();
+    save_cells_at_the_end();
     // What the dropped workers had not released goes with the pools.
 }
 
@@ -464,6 +467,7 @@ void Server::tick() {
     start_scrubs();
     start_changes();
     save_the_rest();
+    save_cells();
     look_into_misses();
     audit_.flush(now);
     if (!shutting_down_ && (out_of_descriptors_ || reaper_behind_)) {

@@ -15,6 +15,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <unordered_map>
 #include <variant>
@@ -45,13 +46,24 @@ struct ServedPool {
     Profile profile;
 };
 
+// What the last process of the daemon left: cells, and the descriptors of segments by the names of
+// their pools and their numbers.
+struct KeptCells {
+    std::vector<CellRecord> cells;
+    std::map<std::pair<std::string, std::uint64_t>, UniqueFd> segments;
+    // Called now and then while their bytes are looked at, with how many cells are done. May be
+    // empty.
+    std::function<void(std::size_t done)> progress;
+};
+
 struct ServerOptions {
     TenancyMode mode = TenancyMode::multi;
     Limits limits;
     std::vector<ServedTenant> tenants;
     std::vector<Reservation> reservations;
-    std::unique_ptr<StateStore> state;  // where changes of tenants are kept
-    std::vector<Profile> tiers;         // of the host's own memory, for plans
+    std::unique_ptr<StateStore> state;  // where changes of tenants, and cells, are kept
+    KeptCells kept;
+    std::vector<Profile> tiers;  // of the host's own memory, for plans
     std::size_t worker_threads = 2;
     EvictionPolicy eviction = EvictionPolicy::fair;
     // Called on a worker when an operator asks for the topology.
@@ -212,7 +224,8 @@ class Server {
     bool make_room(const Need& need);  // false: nothing may go
 
     // operator_requests.cpp
-    Answer adjudicate(Session& session, const wire::AdjudicateRequest& request);
+    void adjudicate(Session& session, std::uint64_t cookie, const wire::AdjudicateRequest& request);
+    Answer judge_cell(const Session& session, const wire::AdjudicateRequest& request);
     void document(Session& session, std::uint64_t cookie, const wire::DocumentRequest& request);
     Answer document_more(Session& session, const wire::DocumentMoreRequest& request);
     Answer first_chunk(Session& session, std::string document);
@@ -242,6 +255,24 @@ class Server {
     // Puts on the disk what no operator waits for: first cells, and names that a file has changed.
     void save_the_rest();
 
+    // kept_cells.cpp
+    // Puts every cell back whose bytes are still what they were; the others are dropped, here and
+    // in the state. Error: those of the state.
+    Result<void> restore_cells(KeptCells kept);
+    Result<void> restore_cell(CellRecord& record, KeptCells& kept);
+    CellRecord record_of(const Cell& cell) const;
+    struct CellChanges {
+        std::vector<CellRecord> put;
+        std::vector<CellId> gone;
+    };
+    CellChanges take_cell_changes();
+    // Answers when what the registry has changed until now is on the disk.
+    void reply_when_kept(Session& session, wire::Type type, std::uint64_t cookie, Answer answer);
+    void save_cells();
+    void save_later(const CellChanges& changes);
+    void save_cells_at_the_end();
+    void finish_saving_cells(const CellChanges& changes, const Result<void>& saved);
+
     Session* find(std::uint64_t id) noexcept;
 
     Reactor& reactor_;
@@ -255,6 +286,16 @@ class Server {
     std::deque<PendingChange> changes_;  // bounded by kMaxPendingChanges
     bool saving_ = false;                // one change of the state at a time
     bool saving_failed_ = false;         // said once, until it succeeds again
+    struct AnswerWhenKept {
+        std::uint64_t session = 0;
+        wire::Type type = wire::Type::share;
+        std::uint64_t cookie = 0;
+        Answer answer;
+    };
+    std::set<CellId> unsaved_cells_;
+    std::shared_ptr<const CellChanges> cells_being_saved_;
+    std::vector<AnswerWhenKept> answers_when_kept_;   // bounded by the pending requests
+    std::vector<AnswerWhenKept> answers_being_kept_;  // to the save that runs
     std::unique_ptr<SegmentProvider> boards_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Session>> sessions_;
     std::vector<std::unique_ptr<Session>> buried_;  // closed in this turn

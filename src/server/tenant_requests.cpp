@@ -131,6 +131,7 @@ void Server::save_the_rest() {
                               job->saved.error().message());
             }
             saving_failed_ = !job->saved;
+            save_cells();
         });
     saving_ = accepted.has_value();
 }

@@ -10,6 +10,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -94,12 +96,99 @@ DaemonProcess::DaemonProcess() {
     std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
     EXPECT_EQ(::bind(notify_.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address),
               0);
+    int ends[2] = {-1, -1};
+    EXPECT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    const UniqueFd read_end(ends[0]);
+    ended_managing_ = UniqueFd(ends[1]);
+    manager_ = std::thread([this, end = ::fcntl(ends[0], F_DUPFD_CLOEXEC, 0)] { manage(end); });
 }
 
 DaemonProcess::~DaemonProcess() {
     if (running()) {
         stop(SIGKILL);
     }
+    ended_managing_.reset();
+    manager_.join();
+}
+
+void DaemonProcess::manage(int end) {
+    const UniqueFd closing(end);
+    for (;;) {
+        std::array<pollfd, 2> ready{pollfd{notify_.get(), POLLIN, 0}, pollfd{end, POLLIN, 0}};
+        if (::poll(ready.data(), ready.size(), -1) > 0 && ready[1].revents != 0) {
+            return;
+        }
+        char text[4096] = {};
+        iovec part{text, sizeof text - 1};
+        alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        const ssize_t size = ::recvmsg(notify_.get(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+        if (size < 0) {
+            continue;
+        }
+        UniqueFd came;
+        if (message.msg_controllen != 0) {
+            int descriptor = -1;
+            std::memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof descriptor);
+            came.reset(descriptor);
+        }
+        const std::string told(text, static_cast<std::size_t>(size));
+        const std::string name = told.substr(std::min(told.size(), told.find("FDNAME=") + 7));
+        const std::lock_guard lock(mutex_);
+        if (told.rfind("FDSTORE=1", 0) == 0) {
+            if (keeps_) {
+                stored_[name] = std::move(came);
+            }
+        } else if (told.rfind("FDSTOREREMOVE=1", 0) == 0) {
+            stored_.erase(name);
+        } else {
+            notifications_.push_back(told);
+            told_.notify_all();
+        }
+    }
+}
+
+void DaemonProcess::keep_descriptors() {
+    const std::lock_guard lock(mutex_);
+    keeps_ = true;
+}
+
+std::vector<std::string> DaemonProcess::stored_descriptors() const {
+    const std::lock_guard lock(mutex_);
+    std::vector<std::string> out;
+    for (const auto& [name, descriptor] : stored_) {
+        out.push_back(name);
+    }
+    return out;
+}
+
+UniqueFd DaemonProcess::stored_descriptor(const std::string& name) const {
+    const std::lock_guard lock(mutex_);
+    const auto at = stored_.find(name);
+    return UniqueFd(at == stored_.end() ? -1 : ::fcntl(at->second.get(), F_DUPFD_CLOEXEC, 0));
+}
+
+void DaemonProcess::pass_descriptors() const {
+    std::string names;
+    std::vector<int> aside;  // where no number is wanted
+    for (const auto& [name, descriptor] : stored_) {
+        names.append(names.empty() ? "" : ":").append(name);
+        aside.push_back(::fcntl(descriptor.get(), F_DUPFD_CLOEXEC, 1000));
+    }
+    if (aside.empty()) {
+        return;
+    }
+    constexpr int kFirst = 3;
+    for (std::size_t i = 0; i < aside.size(); ++i) {
+        ::dup2(aside[i], kFirst + static_cast<int>(i));
+    }
+    ::setenv("LISTEN_PID", std::to_string(::getpid()).c_str(), 1);
+    ::setenv("LISTEN_FDS", std::to_string(aside.size()).c_str(), 1);
+    ::setenv("LISTEN_FDNAMES", names.c_str(), 1);
 }
 
 bool DaemonProcess::start(const std::string& config, const std::vector<std::string>& options) {
@@ -109,12 +198,16 @@ bool DaemonProcess::start(const std::string& config, const std::vector<std::stri
     const std::string notify = dir_.path() + "/notify";
     std::vector<std::string> arguments{program("CXLPOOLD"), "--config", file};
     arguments.insert(arguments.end(), options.begin(), options.end());
+    // In the child nobody else has the lock.
+    std::unique_lock lock(mutex_);
     pid_ = ::fork();
     if (pid_ == 0) {
         ::setenv("NOTIFY_SOCKET", notify.c_str(), 1);
         ::unsetenv("JOURNAL_STREAM");
+        pass_descriptors();
         become(arguments, log);
     }
+    lock.unlock();
     // Whichever comes first: a word on the notify socket, or the end of the process.
     for (;;) {
         if (notification(50).find("READY=1") != std::string::npos) {
@@ -134,13 +227,14 @@ void DaemonProcess::write_config(const std::string& config) const {
 }
 
 std::string DaemonProcess::notification(int timeout_ms) {
-    pollfd ready{notify_.get(), POLLIN, 0};
-    if (::poll(&ready, 1, timeout_ms) <= 0) {
+    std::unique_lock lock(mutex_);
+    if (!told_.wait_for(lock, std::chrono::milliseconds(timeout_ms),
+                        [this] { return !notifications_.empty(); })) {
         return {};
     }
-    char text[4096] = {};
-    const ssize_t size = ::recv(notify_.get(), text, sizeof text - 1, 0);
-    return size < 0 ? "" : std::string(text, static_cast<std::size_t>(size));
+    std::string out = std::move(notifications_.front());
+    notifications_.pop_front();
+    return out;
 }
 
 void DaemonProcess::drain_notifications(int timeout_ms) {

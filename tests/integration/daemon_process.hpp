@@ -7,8 +7,13 @@
 
 #include <sys/types.h>
 
+#include <condition_variable>
 #include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/result.hpp"
@@ -56,7 +61,13 @@ class DaemonProcess {
     pid_t pid() const noexcept { return pid_; }
     Ended stop(int signal);
     void write_config(const std::string& config) const;
-    // Takes what the daemon has told its service manager, which waits when too much is not taken.
+    // From now on the descriptors that the daemon stores are kept when it ends, and passed to its
+    // next start, as a service manager with FileDescriptorStoreMax= does.
+    void keep_descriptors();
+    std::vector<std::string> stored_descriptors() const;  // their names
+    // A descriptor of the same open file; none when it is not stored.
+    UniqueFd stored_descriptor(const std::string& name) const;
+    // Forgets what the daemon has told its service manager.
     void drain_notifications(int timeout_ms = 0);
     // Writes `config`, sends SIGHUP and waits until the daemon says what came of it.
     enum class Reloaded : std::uint8_t { taken_on, refused };
@@ -73,8 +84,17 @@ class DaemonProcess {
 
   private:
     std::string notification(int timeout_ms);  // the next; empty: none in time
+    void manage(int end);                      // the service manager's thread
+    void pass_descriptors() const;             // in the child
     TempDir dir_;
     UniqueFd notify_;
+    UniqueFd ended_managing_;
+    mutable std::mutex mutex_;
+    std::condition_variable told_;
+    std::deque<std::string> notifications_;
+    bool keeps_ = false;
+    std::map<std::string, UniqueFd> stored_;
+    std::thread manager_;
     pid_t pid_ = 0;
     Ended ended_;
 };

@@ -1,5 +1,6 @@
 #include "daemon/notify.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -35,9 +36,21 @@ class NotifyTest : public ::testing::Test {
         }
     }
 
-    std::string received() {
+    std::string received(UniqueFd* descriptor = nullptr) {
         char text[4096];
-        const ssize_t size = ::recv(manager_.get(), text, sizeof text, 0);
+        iovec part{text, sizeof text};
+        alignas(cmsghdr) char control[CMSG_SPACE(sizeof(int))];
+        msghdr message{};
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = control;
+        message.msg_controllen = sizeof control;
+        const ssize_t size = ::recvmsg(manager_.get(), &message, MSG_CMSG_CLOEXEC);
+        if (size >= 0 && descriptor != nullptr && message.msg_controllen != 0) {
+            int came = -1;
+            std::memcpy(&came, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof came);
+            descriptor->reset(came);
+        }
         return size < 0 ? "nothing" : std::string(text, static_cast<std::size_t>(size));
     }
 
@@ -105,6 +118,33 @@ TEST_F(NotifyTest, WithoutAServiceManagerNothingHappens) {
     watchdog();
     extend_timeout(std::chrono::seconds(1));
     EXPECT_EQ(received(), "nothing");
+}
+
+TEST_F(NotifyTest, AServiceManagerThatDoesNotReadHoldsNobodyUp) {
+    int taken = 0;
+    while (remove("cxlpool-1-p") && taken < 100'000) {
+        ++taken;
+    }
+    EXPECT_LT(taken, 100'000) << "its queue never fills";
+    watchdog();
+    EXPECT_FALSE(remove("cxlpool-2-p"));
+    EXPECT_EQ(received(), "FDSTOREREMOVE=1\nFDNAME=cxlpool-1-p");
+    EXPECT_TRUE(remove("cxlpool-2-p"));
+}
+
+TEST_F(NotifyTest, ADescriptorGoesWithItsName) {
+    int ends[2] = {};
+    ASSERT_EQ(::pipe2(ends, O_CLOEXEC), 0);
+    UniqueFd read_end(ends[0]);
+    UniqueFd write_end(ends[1]);
+    ASSERT_TRUE(store("cxlpool-7-cxl0", write_end.get()));
+    write_end.reset();
+    UniqueFd got;
+    EXPECT_EQ(received(&got), "FDSTORE=1\nFDNAME=cxlpool-7-cxl0");
+    ASSERT_TRUE(got);
+    ASSERT_EQ(::write(got.get(), "x", 1), 1);
+    char byte = 0;
+    EXPECT_EQ(::read(read_end.get(), &byte, 1), 1);
 }
 
 TEST_F(NotifyTest, AServiceManagerThatIsGoneDoesNoHarm) {

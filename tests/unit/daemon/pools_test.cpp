@@ -169,7 +169,7 @@ TEST(PlanPools, AShareKindThatContradictsTheDevice) {
 TEST(OpenPools, OpensAnonymousMemory) {
     const auto plans = plan({memfd_pool()});
     ASSERT_TRUE(plans);
-    const auto pools = open_pools(*plans);
+    const auto pools = open_pools(*plans, nullptr);
     ASSERT_TRUE(pools) << pools.error().message();
     EXPECT_EQ((*pools)[0].pool->name(), "embedded");
     EXPECT_EQ((*pools)[0].pool->usage().capacity_bytes, 8U << 20U);
