@@ -58,17 +58,26 @@ void SegmentStore::drop_unclaimed() {
 void SegmentStore::keep(const std::string& pool, SegmentId segment, int descriptor) {
     const std::string name = stored_name(pool, segment);
     unclaimed_.erase(name);
-    // One that is not taken is lost with this process, as it would be without a store.
-    static_cast<void>(notify::store(name, descriptor));
+    if (!notify::store(name, descriptor)) {
+        to_store_.emplace(name, descriptor);
+    }
 }
 
 void SegmentStore::give_up(const std::string& pool, SegmentId segment) {
-    remove(stored_name(pool, segment));
+    const std::string name = stored_name(pool, segment);
+    if (to_store_.erase(name) == 0) {
+        remove(name);
+    }
 }
 
 void SegmentStore::retry() {
     for (const std::string& name : std::exchange(to_remove_, {})) {
         remove(name);
+    }
+    // Until the service manager has no room again.
+    while (!to_store_.empty() &&
+           notify::store(to_store_.begin()->first, to_store_.begin()->second)) {
+        to_store_.erase(to_store_.begin());
     }
 }
 

@@ -42,6 +42,7 @@ class SegmentStore : public SegmentKeeper {
 
     std::set<std::string> unclaimed_;
     std::set<std::string> to_remove_;
+    std::map<std::string, int> to_store_;  // of segments that are there
 };
 
 }  // namespace cxlpool

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <vector>
+
 #include "fixture.hpp"
 
 namespace cxlpool {
@@ -368,6 +371,124 @@ TEST_F(RegistryTest, AdjudicateRefusesWhatItCannotName) {
     ASSERT_TRUE(named);
     EXPECT_EQ(*named, b.cell);
     EXPECT_EQ(look(alpha_, 2, 1).told.verdict(), Verdict::hit_in_place);
+}
+
+TEST_F(RegistryTest, RestoredCellsAreWhatTheyWere) {
+    Cell cell;
+    cell.id = CellId{70};
+    cell.owner = kAlpha;
+    cell.key = key_of(1);
+    cell.span = span_of(1);
+    cell.lifecycle = Lifecycle::sealed;
+    cell.length_bytes = 100;
+    cell.digest = content_of(1);
+    Cell offered = cell;
+    offered.id = CellId{71};
+    offered.span = span_of(2);
+    offered.scope = Scope::fleet;
+    offered.taint = Taint::trusted;
+    offered.admission = Admission::allow;
+    offered.adjudicated_epoch = 1;
+    Cell poisoned = cell;
+    poisoned.id = CellId{72};
+    poisoned.span = span_of(3);
+    poisoned.taint = Taint::poisoned;
+    poisoned.lifecycle = Lifecycle::quarantined;
+    Location of_all = location_of(2, 100, kernel_pool_);
+    of_all.offered = true;
+    ASSERT_TRUE(registry_.restore(cell, location_of(1, 100, kernel_pool_)));
+    ASSERT_TRUE(registry_.restore(offered, of_all));
+    ASSERT_TRUE(registry_.restore(poisoned, location_of(3, 100, kernel_pool_)));
+    registry_.check();
+    EXPECT_EQ(registry_.counters(kAlpha).cells, 3U);
+    EXPECT_EQ(registry_.counters(kAlpha).bytes, 300U);
+    EXPECT_EQ(registry_.counters(kAlpha).cells_materialised, 0U) << "not by this process";
+    EXPECT_EQ(registry_.resident_bytes(kAlpha, kernel_pool_), 300U);
+    EXPECT_TRUE(registry_.settings(kAlpha).had_cells);
+    EXPECT_EQ(look(alpha_, 1).verdict, Verdict::hit_in_place);
+    EXPECT_EQ(look(beta_, 2).verdict, Verdict::hit_in_place);
+    EXPECT_EQ(look(alpha_, 3).verdict, Verdict::quarantined);
+    EXPECT_EQ(why_beta_missed(1), Verdict::scope_denied);
+    EXPECT_GT(begin(alpha_, 4).cell.value, 72U) << "no number names two cells";
+    // The oldest goes first, as if it had been stored just now.
+    EXPECT_THAT(registry_.evict_for(kAlpha, kernel_pool_, 100)->cells, ::testing::SizeIs(1));
+}
+
+TEST_F(RegistryTest, RestoresNothingThatWasNotAtRest) {
+    Cell good;
+    good.id = CellId{70};
+    good.owner = kAlpha;
+    good.key = key_of(1);
+    good.span = span_of(1);
+    good.lifecycle = Lifecycle::sealed;
+    good.length_bytes = 100;
+    good.digest = content_of(1);
+    const auto code = [&](const std::function<void(Cell&)>& change) {
+        Cell cell = good;
+        change(cell);
+        const Result<void> done = registry_.restore(cell, location_of(1, 100, kernel_pool_));
+        return done ? Errc::ok : done.error().code();
+    };
+    EXPECT_EQ(code([](Cell& c) { c.owner = TenantId{9}; }), Errc::not_found);
+    for (const auto& change : std::vector<std::function<void(Cell&)>>{
+             [](Cell& c) { c.lifecycle = Lifecycle::filling; },
+             [](Cell& c) { c.lifecycle = Lifecycle::evicted; },
+             [](Cell& c) { c.taint = Taint::poisoned; },
+             [](Cell& c) { c.lifecycle = Lifecycle::quarantined; },
+             [](Cell& c) { c.digest = ContentDigest{}; },
+             [](Cell& c) { c.id = CellId{}; },
+             [](Cell& c) { c.length_bytes = 101; },
+         }) {
+        EXPECT_EQ(code(change), Errc::invalid_argument);
+    }
+    EXPECT_EQ(registry_.counters(kAlpha), TenantCounters{});
+    ASSERT_EQ(code([](Cell&) {}), Errc::ok);
+    EXPECT_EQ(code([](Cell&) {}), Errc::already_exists);
+    EXPECT_EQ(code([](Cell& c) { c.id = CellId{71}; }), Errc::already_exists);
+}
+
+TEST(KeptPools, SayWhichOfTheirCellsHaveChanged) {
+    Registry registry(TenancyMode::multi, {});
+    ASSERT_TRUE(registry.add_tenant(kAlpha, "alpha"));
+    const std::size_t other = registry.add_pool({});
+    const std::size_t kept = registry.add_pool({Isolation::kernel, Tier::cxl, 0, true});
+    const ConnectionId alpha = registry.open_connection(kAlpha, 1001, "engine");
+    const auto begin = [&](unsigned n, std::size_t pool) {
+        return *registry.begin(alpha, key_of(1), span_of(n), location_of(n, 100, pool), {}, {});
+    };
+    const auto seal = [&](const BeginGrant& grant) {
+        const Work work = *registry.start_seal(alpha, grant.lease);
+        EXPECT_TRUE(registry.finish_seal(work, content_of(1), {}, {}));
+    };
+    using ::testing::ElementsAre;
+    using ::testing::IsEmpty;
+    const BeginGrant a = begin(1, kept);
+    const BeginGrant b = begin(2, kept);
+    EXPECT_THAT(registry.take_changed(), IsEmpty()) << "nothing is at rest";
+    seal(begin(3, other));
+    seal(a);
+    EXPECT_THAT(registry.take_changed(), ElementsAre(a.cell));
+    EXPECT_THAT(registry.take_changed(), IsEmpty());
+    ASSERT_TRUE(registry.start_share(alpha, key_of(1), span_of(1), Scope::tenant, {}));
+    EXPECT_THAT(registry.take_changed(), ElementsAre(a.cell));
+    const Work work = **registry.start_share(alpha, key_of(1), span_of(1), Scope::fleet, {});
+    EXPECT_THAT(registry.take_changed(), IsEmpty());
+    ASSERT_TRUE(
+        registry.finish_share(work, content_of(2), location_of(9, 100, kept), Scope::fleet, {}));
+    EXPECT_THAT(registry.take_changed(), ElementsAre(a.cell));
+    for (const Judgement judgement : {Judgement::trust, Judgement::taint, Judgement::poison}) {
+        ASSERT_TRUE(registry.adjudicate(kAlpha, span_of(1), {}, {}, judgement, 7, {}));
+        EXPECT_THAT(registry.take_changed(), ElementsAre(a.cell));
+    }
+    seal(b);
+    ASSERT_TRUE(registry.release(alpha, begin(4, kept).lease));
+    EXPECT_THAT(registry.take_changed(), ElementsAre(b.cell)) << "what was never at rest is not";
+    ASSERT_TRUE(registry.evict_for(kAlpha, kept, 100));
+    EXPECT_THAT(registry.take_changed(), ElementsAre(b.cell));
+    EXPECT_EQ(registry.find(b.cell), nullptr);
+    ASSERT_TRUE(registry.drop_quarantined(alpha, key_of(1), span_of(1)));
+    EXPECT_THAT(registry.take_changed(), ElementsAre(a.cell));
+    registry.check();
 }
 
 TEST_F(RegistryTest, AJudgementIsOfTheBytesThatWereJudged) {
