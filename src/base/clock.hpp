@@ -13,6 +13,10 @@ struct Timestamp {
     auto operator<=>(const Timestamp&) const = default;
 };
 
+constexpr Timestamp after_ms(Timestamp start, std::uint64_t ms) noexcept {
+    return Timestamp{start.ns + ms * 1'000'000};
+}
+
 class Clock {
   public:
     virtual ~Clock() = default;

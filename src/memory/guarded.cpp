@@ -1,5 +1,6 @@
 #include "memory/guarded.hpp"
 
+#include <algorithm>
 #include <csetjmp>
 #include <csignal>
 #include <cstring>
@@ -102,6 +103,27 @@ Result<void> guarded_zero(std::span<std::byte> bytes) {
             std::memset(all.data(), 0, all.size());
         },
         &bytes);
+}
+
+Result<void> guarded_check_zero(std::span<const std::byte> bytes) {
+    struct Job {
+        std::span<const std::byte> bytes;
+        std::size_t first = 0;  // that is not zero
+    } job{bytes, bytes.size()};
+    CXLPOOL_TRY(run_guarded(
+        bytes, {},
+        [](void* argument) {
+            Job& all = *static_cast<Job*>(argument);
+            const auto other = std::find_if(all.bytes.begin(), all.bytes.end(),
+                                            [](std::byte byte) { return byte != std::byte{0}; });
+            all.first = static_cast<std::size_t>(other - all.bytes.begin());
+        },
+        &job));
+    if (job.first != bytes.size()) {
+        return Error{Errc::malformed, "byte " + std::to_string(job.first) + " of " +
+                                          std::to_string(bytes.size()) + " is not zero"};
+    }
+    return {};
 }
 
 Result<void> guarded_copy(std::span<std::byte> to, std::span<const std::byte> from) {

@@ -20,6 +20,9 @@ namespace cxlpool {
 // bytes before it have been overwritten.
 Result<void> guarded_zero(std::span<std::byte> bytes);
 
+// Whether every byte is zero. Errors: io, malformed with the offset of the first that is not.
+Result<void> guarded_check_zero(std::span<const std::byte> bytes);
+
 // `to` and `from` have the same length and do not overlap. Errors: io, when either is gone; `to` is
 // then undefined.
 Result<void> guarded_copy(std::span<std::byte> to, std::span<const std::byte> from);

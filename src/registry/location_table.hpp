@@ -26,6 +26,7 @@ class LocationTable {
     // With one reference, of this cell of this owner. Its bytes are bound: see set_bound().
     std::uint64_t add(const Location& location, TenantId owner, CellId cell) {
         entries_.emplace(++last_, Entry{location, owner, cell, 1, false});
+        ++held_[owner];
         if (location.segment_bytes == 0) {
             residency_.charge(location.pool, owner, extent_bytes(location));
         } else {
@@ -88,11 +89,17 @@ class LocationTable {
                 segments_.erase(at);
             }
         }
-        freed_.push_back(e.location);
+        freed_.push_back(FreedLocation{e.location, e.owner});
+        const auto held = held_.find(e.owner);
+        if (--held->second == 0) {
+            held_.erase(held);
+        }
         entries_.erase(key);
     }
     // Bytes that never became a location of a cell.
-    void free(const Location& location) { freed_.push_back(location); }
+    void free(const Location& location, TenantId owner) {
+        freed_.push_back(FreedLocation{location, owner});
+    }
 
     using SegmentKey = std::pair<std::size_t, SegmentId>;  // of a pool
     static SegmentKey segment_of(const Location& location) noexcept {
@@ -119,7 +126,11 @@ class LocationTable {
     std::uint32_t references(std::uint64_t key) const { return entries_.at(key).references; }
     TenantId owner(std::uint64_t key) const { return entries_.at(key).owner; }
     std::size_t size() const noexcept { return entries_.size(); }
-    std::vector<Location> take_freed() { return std::exchange(freed_, {}); }
+    std::size_t held_by(TenantId owner) const {
+        const auto at = held_.find(owner);
+        return at == held_.end() ? 0 : at->second;
+    }
+    std::vector<FreedLocation> take_freed() { return std::exchange(freed_, {}); }
 
   private:
     struct Entry {
@@ -145,7 +156,8 @@ class LocationTable {
     std::uint64_t last_ = 0;
     std::unordered_map<std::uint64_t, Entry> entries_;
     std::map<SegmentKey, Segment> segments_;
-    std::vector<Location> freed_;
+    std::map<TenantId, std::size_t> held_;  // entries by owner; never 0
+    std::vector<FreedLocation> freed_;
 };
 
 }  // namespace cxlpool

@@ -33,6 +33,8 @@ struct CellEntry {
 struct Tenant {
     TenantSettings settings;
     TenantCounters counters;
+    bool leaving = false;  // is being erased; then `leased` has all its cells
+    std::vector<CellId> leased;
 };
 
 constexpr std::size_t kMaxSegmentsLookedAt = 256;
@@ -86,6 +88,12 @@ struct Registry::Impl {
         return *state;
     }
     Result<void> check_tenant(TenantId tenant) const;
+    Result<void> check_staying(TenantId id) const {
+        if (tenants.at(id).leaving) {
+            return Error{Errc::unavailable, "the tenant is being erased; try again later"};
+        }
+        return {};
+    }
     Tenant& tenant(TenantId id) {
         const auto at = tenants.find(id);
         CXLPOOL_CHECK(at != tenants.end());
@@ -115,8 +123,9 @@ struct Registry::Impl {
     // Could the gate let anybody but the owner attend it? After whatever changes the answer.
     void reconsider_offer(CellEntry& e) {
         const Cell& cell = e.cell;
-        const bool offer = cell.lifecycle == Lifecycle::sealed && cell.scope == Scope::fleet &&
-                           cell.admission == Admission::allow && cell.taint == Taint::trusted &&
+        const bool offer = !tenants.at(cell.owner).leaving && cell.lifecycle == Lifecycle::sealed &&
+                           cell.scope == Scope::fleet && cell.admission == Admission::allow &&
+                           cell.taint == Taint::trusted &&
                            cell.adjudicated_epoch == tenants.at(cell.owner).settings.epoch;
         if (offer != e.offered) {
             e.offered = offer;
@@ -317,11 +326,13 @@ struct Registry::Impl {
         view.scope = cell.scope;
         view.allow_list = cell.allow_list;
         view.adjudicated_epoch = cell.adjudicated_epoch;
-        view.owner_epoch = tenants.at(cell.owner).settings.epoch;
+        const Tenant& owner = tenants.at(cell.owner);
+        view.owner_epoch = owner.settings.epoch;
         view.length_bytes = cell.length_bytes;
         view.digest_present = cell.digest.present();
         // Bytes that their owner can still write do not exist for anybody else.
-        view.extent_alive = location != nullptr && (location->offered || cell.owner == requester);
+        view.extent_alive =
+            location != nullptr && !owner.leaving && (location->offered || cell.owner == requester);
         return view;
     }
 
@@ -381,9 +392,9 @@ struct Registry::Impl {
         return valid ? e : nullptr;
     }
 
-    Error cancelled(const std::optional<Location>& moved) {
+    Error cancelled(const Work& work, const std::optional<Location>& moved) {
         if (moved) {
-            locations.free(*moved);
+            locations.free(*moved, work.owner);
         }
         return Error{Errc::cancelled, "the cell was taken away while its bytes were worked on"};
     }
@@ -554,6 +565,7 @@ Result<void> Registry::check_begin(ConnectionId connection, const ContextKey& ke
                                    std::uint64_t promised_bytes) const {
     const Impl& impl = *impl_;
     const ConnectionState& who = impl_->connection(connection);
+    CXLPOOL_TRY(impl.check_staying(who.tenant));
     if (length_bytes == 0 || !span.present()) {
         return Error{Errc::invalid_argument, "a cell needs a length above 0 and a span digest"};
     }
@@ -699,7 +711,7 @@ Result<void> Registry::finish_seal(const Work& work, const ContentDigest& digest
                                    const std::optional<Location>& moved, Timestamp wall) {
     CellEntry* e = impl_->end_work(work);
     if (e == nullptr) {
-        return impl_->cancelled(moved);
+        return impl_->cancelled(work, moved);
     }
     CXLPOOL_CHECK(digest.present());
     CXLPOOL_CHECK(moved.has_value() == work.move);
@@ -730,6 +742,7 @@ Result<std::optional<Work>> Registry::start_share(ConnectionId connection, const
                                                   const SpanDigest& span, Scope scope,
                                                   const std::vector<TenantId>& allow_list) {
     const TenantId owner = impl_->connection(connection).tenant;
+    CXLPOOL_TRY(impl_->check_staying(owner));
     CellEntry* e = impl_->own_cell(owner, key, span);
     if (e == nullptr) {
         return Error{Errc::not_found, "the tenant has no cell of this context and span"};
@@ -757,7 +770,7 @@ Result<void> Registry::finish_share(const Work& work, const ContentDigest& diges
                                     std::vector<TenantId> allow_list) {
     CellEntry* e = impl_->end_work(work);
     if (e == nullptr) {
-        return impl_->cancelled(moved);
+        return impl_->cancelled(work, moved);
     }
     CXLPOOL_CHECK(moved.has_value() && digest.present());
     // From now on nobody can write these bytes, so this digest is the one that stands.
@@ -872,6 +885,70 @@ LookupResult Registry::why_missed(TenantId requester, const ContextKey& key, con
         best.told = outward(best.verdict, impl_->mode, requester, best.owner);
     }
     return best;
+}
+
+Result<void> Registry::start_forget(TenantId tenant) {
+    CXLPOOL_TRY(impl_->check_tenant(tenant));
+    Tenant& who = impl_->tenant(tenant);
+    if (who.leaving) {
+        return Error{Errc::wrong_state,
+                     "tenant " + std::to_string(tenant.value) + " is being erased already"};
+    }
+    who.leaving = true;
+    std::vector<CellId> own;
+    for (const auto& [id, e] : impl_->cells) {
+        if (e.cell.owner == tenant) {
+            own.push_back(e.cell.id);
+        }
+    }
+    for (const CellId id : own) {
+        CellEntry& e = *impl_->entry(id);
+        if (e.cell.lifecycle == Lifecycle::filling || e.holders.empty()) {
+            impl_->remove_cell(id, true);
+        } else {
+            impl_->reconsider_offer(e);
+            who.leased.push_back(id);
+        }
+    }
+    return {};
+}
+
+Remains Registry::sweep_forgotten(TenantId tenant) {
+    Tenant& who = impl_->tenant(tenant);
+    Remains out;
+    std::vector<CellId> stay;
+    for (const CellId id : who.leased) {
+        const CellEntry* const e = impl_->entry(id);
+        if (e == nullptr) {
+            continue;  // It was evicted.
+        }
+        if (e->holders.empty()) {
+            impl_->remove_cell(id, true);
+            continue;
+        }
+        out.leases += e->holders.size();
+        stay.push_back(id);
+    }
+    who.leased = std::move(stay);
+    out.cells = who.leased.size();
+    out.locations = impl_->locations.held_by(tenant);
+    return out;
+}
+
+void Registry::revoke_readers(TenantId tenant) {
+    for (const CellId id : std::exchange(impl_->tenant(tenant).leased, {})) {
+        if (impl_->entry(id) != nullptr) {
+            impl_->remove_cell(id, true);
+        }
+    }
+}
+
+void Registry::end_forget(TenantId tenant) {
+    CXLPOOL_CHECK(sweep_forgotten(tenant) == Remains{});
+    Tenant& who = impl_->tenant(tenant);
+    CXLPOOL_CHECK(who.leaving && who.counters.cells == 0);
+    who.leaving = false;
+    who.settings.had_cells = false;
 }
 
 Result<Evicted> Registry::evict_for(TenantId causer, std::size_t pool, std::uint64_t needed_bytes,
@@ -1059,7 +1136,7 @@ TenancyMode Registry::mode() const noexcept {
     return impl_->mode;
 }
 
-std::vector<Location> Registry::take_freed() {
+std::vector<FreedLocation> Registry::take_freed() {
     return impl_->locations.take_freed();
 }
 
@@ -1096,6 +1173,10 @@ void Registry::check() const {
             CXLPOOL_CHECK(e.offered || other == e.cell.owner ||
                           !is_hit(impl.judge_cell(e.cell, other, true, e.cell.key, Timestamp{})));
         }
+        const Tenant& owner = impl.tenants.at(e.cell.owner);
+        CXLPOOL_CHECK(!owner.leaving || (!e.offered && e.cell.lifecycle != Lifecycle::filling));
+        CXLPOOL_CHECK(!owner.leaving ||
+                      std::count(owner.leased.begin(), owner.leased.end(), e.cell.id) == 1);
         offered += e.offered ? 1U : 0U;
         CXLPOOL_CHECK(e.indexed_as == impl.indexed(e.cell.owner, e.cell.span));
         const bool may_go = Impl::may_go(e);
@@ -1168,7 +1249,12 @@ void Registry::check() const {
         CXLPOOL_CHECK(used == impl.residency.used_bytes(pool));
         CXLPOOL_CHECK(reserved == impl.residency.reserved_bytes(pool));
     }
+    std::map<TenantId, std::size_t> locations;
+    for (const auto& [location, count] : references) {
+        ++locations[impl.locations.owner(location)];
+    }
     for (const auto& [id, tenant] : impl.tenants) {
+        CXLPOOL_CHECK(impl.locations.held_by(id) == locations[id]);
         CXLPOOL_CHECK(tenant.counters.cells == counted[id].cells);
         CXLPOOL_CHECK(tenant.counters.bytes == counted[id].bytes);
         CXLPOOL_CHECK(tenant.counters.live_leases == counted[id].live_leases);

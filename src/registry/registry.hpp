@@ -147,6 +147,19 @@ struct EvictionFlow {
     std::uint64_t bytes = 0;
 };
 
+// What is left of a tenant that is being erased.
+struct Remains {
+    std::uint64_t cells = 0;
+    std::uint64_t leases = 0;     // on those cells, of whomever
+    std::uint64_t locations = 0;  // of those cells, of running work, and of leases on old copies
+    bool operator==(const Remains&) const = default;
+};
+
+// Bytes that nobody refers to any more, and whose they were.
+struct FreedLocation : Location {
+    TenantId owner;
+};
+
 struct BeginGrant {
     CellId cell;
     LeaseRef lease;
@@ -223,8 +236,9 @@ class Registry {
 
     // Would begin() be refused? Asked before bytes are placed. `promised_bytes`: what the uid has
     // asked for and not yet begun.
-    // Errors: invalid_argument (length 0, no span digest), too_large, key_incomplete,
-    // already_exists (the tenant has this cell, and it is not quarantined), limit_exceeded.
+    // Errors: unavailable (the tenant is being erased), invalid_argument (length 0, no span
+    // digest), too_large, key_incomplete, already_exists (the tenant has this cell, and it is not
+    // quarantined), limit_exceeded.
     Result<void> check_begin(ConnectionId connection, const ContextKey& key, const SpanDigest& span,
                              std::uint64_t length_bytes, std::uint64_t promised_bytes) const;
     // An own cell of this context and span that is quarantined is removed, as drop_quarantined()
@@ -242,6 +256,16 @@ class Registry {
     // Cells of kept pools that were sealed, moved, judged, declared or removed since the last call,
     // by id; those that find() does not find are gone. A filling cell is not among them.
     std::vector<CellId> take_changed();
+
+    // Erasing a tenant. From start_forget() on nothing of it can be attended anew, its engines
+    // begin and share nothing, and what they were filling is gone. Cells that somebody leases stay
+    // until that ends: sweep_forgotten() removes what can go and returns what is left;
+    // revoke_readers() ends those leases. When nothing is left, end_forget() makes it a tenant that
+    // has never had cells. Errors: not_found, wrong_state (it is being erased already).
+    Result<void> start_forget(TenantId tenant);
+    Remains sweep_forgotten(TenantId tenant);
+    void revoke_readers(TenantId tenant);
+    void end_forget(TenantId tenant);
 
     // Takes away what has to go next so that `causer` can have `needed_bytes` more of the pool; see
     // residency.hpp. To be called until there is room. Of another tenant a whole segment goes, if
@@ -264,8 +288,9 @@ class Registry {
                              const std::optional<Location>& moved, Timestamp wall);
 
     // Declares who may attend an own sealed cell. Nothing to return when no bytes must move.
-    // Errors: not_found, wrong_state (filling, quarantined, or work runs), invalid_argument (an
-    // allow-list without fleet, or naming tenant 0).
+    // Errors: not_found, unavailable (the tenant is being erased), wrong_state (filling,
+    // quarantined, or work runs), invalid_argument (an allow-list without fleet, or naming tenant
+    // 0).
     Result<std::optional<Work>> start_share(ConnectionId connection, const ContextKey& key,
                                             const SpanDigest& span, Scope scope,
                                             const std::vector<TenantId>& allow_list);
@@ -330,7 +355,7 @@ class Registry {
     TenancyMode mode() const noexcept;
 
     // What must happen outside since the last call.
-    std::vector<Location> take_freed();
+    std::vector<FreedLocation> take_freed();
     std::vector<EndedLease> take_ended();
 
     // Walks everything and aborts when an invariant is broken; for tests.

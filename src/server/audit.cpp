@@ -96,6 +96,19 @@ void AuditLog::tenant_changed(uid_t uid, TenantId tenant, std::string_view op) {
     spdlog::info("audit event=tenant_changed uid={} tenant={} op={}", uid, tenant.value, op);
 }
 
+void AuditLog::erasure_begun(uid_t uid, const Erasure& erasure, std::uint64_t wait_ms) {
+    spdlog::info("audit event=erasure_begun uid={} tenant={} incarnation={} cells={} wait_ms={}",
+                 uid, erasure.tenant.value, erasure.incarnation, erasure.cells, wait_ms);
+}
+
+void AuditLog::erasure_finished(const Erasure& erasure) {
+    spdlog::info(
+        "audit event=erasure_finished tenant={} incarnation={} cells={} bytes={} revoked={} "
+        "verified={}",
+        erasure.tenant.value, erasure.incarnation, erasure.cells, erasure.bytes,
+        erasure.leases_revoked, erasure.bytes_withdrawn == 0);
+}
+
 void AuditLog::replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span) {
     spdlog::info("audit event=replaced uid={} owner={} cell={} span={}", uid, owner.value,
                  cell.value, hex(span));

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "domain/receipt.hpp"
 #include "registry/registry.hpp"
 #include "server/door.hpp"
 #include "server/listener.hpp"
@@ -63,6 +64,11 @@ class AuditLog {
     // audit event=tenant_changed uid= tenant= op=
     // Without the value: a salt is for operators, and logs go further.
     void tenant_changed(uid_t uid, TenantId tenant, std::string_view op);
+
+    // audit event=erasure_begun uid= tenant= incarnation= cells= wait_ms=
+    // audit event=erasure_finished tenant= incarnation= cells= bytes= revoked= verified=
+    void erasure_begun(uid_t uid, const Erasure& erasure, std::uint64_t wait_ms);
+    void erasure_finished(const Erasure& erasure);
 
     // audit event=replaced uid= owner= cell= span=
     // Each needs an act of an operator before, so it is never left out.

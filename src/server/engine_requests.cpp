@@ -35,7 +35,7 @@ template <typename T>
 constexpr bool kIsOperators =
     std::is_same_v<T, wire::AdjudicateRequest> || std::is_same_v<T, wire::DocumentRequest> ||
     std::is_same_v<T, wire::DocumentMoreRequest> || std::is_same_v<T, wire::ReloadRequest> ||
-    std::is_same_v<T, wire::TenantChangeRequest>;
+    std::is_same_v<T, wire::TenantChangeRequest> || std::is_same_v<T, wire::ForgetRequest>;
 
 // A request is heard only after hello, and only at the door that it belongs to. The roles of the
 // peer are checked by the handlers of the operators' requests.
@@ -105,6 +105,7 @@ void Server::dispatch(Session& session, const wire::Request& request) {
                 [&](const wire::DocumentMoreRequest& r) { answer = document_more(session, r); },
                 [&](const wire::ReloadRequest&) { reload_for(session, cookie); },
                 [&](const wire::TenantChangeRequest& r) { tenant_change(session, cookie, r); },
+                [&](const wire::ForgetRequest& r) { forget(session, cookie, r); },
             }(body);
             if (answer) {
                 reply(session, type, cookie, std::move(*answer), std::move(descriptor));
@@ -378,7 +379,7 @@ Server::Attempt Server::begin_placed(Session& session, std::uint64_t cookie, con
                 if (there != nullptr) {
                     answer = finish_begin(*there, cell, location);
                 } else {
-                    release_location(location);
+                    release_location(location, owner);
                 }
             }
             interner_.release(cell.key, owner);
@@ -387,7 +388,7 @@ Server::Attempt Server::begin_placed(Session& session, std::uint64_t cookie, con
     if (!accepted) {
         keep_promise();
         interner_.release(cell.key, session.tenant);
-        release_location(*location);
+        release_location(*location, session.tenant);
         return Answer(accepted.error());
     }
     return Later{};
@@ -399,7 +400,7 @@ Server::Answer Server::finish_begin(Session& session, const NewCell& cell,
         registry_.begin(*session.connection, cell.key, cell.span, location, clock_.monotonic(),
                         clock_.wall(), cell.recompute_ns);
     if (!grant) {
-        release_location(location);
+        release_location(location, session.tenant);
         return grant.error();
     }
     if (grant->replaced) {
@@ -518,14 +519,14 @@ Server::Attempt Server::run_work_in(Session& session, wire::Type type, std::uint
                          work.cell.value, digest->error().message());
             registry_.abandon(work);
             if (copy) {
-                release_location(*copy);
+                release_location(*copy, work.owner);
             }
             return Error{Errc::io, "the bytes of this cell could not be read"};
         });
     if (!accepted) {
         registry_.abandon(work);
         if (copy) {
-            release_location(*copy);
+            release_location(*copy, work.owner);
         }
         return Answer(accepted.error());
     }

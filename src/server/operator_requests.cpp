@@ -91,6 +91,9 @@ void Server::document(Session& session, std::uint64_t cookie,
             reply(session, kType, cookie,
                   first_chunk(session, tenants_document(registry_, tenants_, pool_names(pools_))));
             return;
+        case wire::Document::receipts:
+            reply(session, kType, cookie, first_chunk(session, receipts()));
+            return;
         case wire::Document::profiles:
             reply(session, kType, cookie, first_chunk(session, profiles()));
             return;

@@ -30,10 +30,6 @@ constexpr std::size_t kMaxRunningScrubs = 8;
 // can add one message of descriptors each (253), which LimitNOFILE= of the service has room for.
 constexpr std::size_t kMaxBacklog = 256;
 
-Timestamp after_ms(Timestamp start, std::uint64_t ms) {
-    return Timestamp{start.ns + ms * 1'000'000ULL};
-}
-
 std::vector<std::string> names_of(const std::vector<ServedPool>& pools) {
     std::vector<std::string> out;
     for (const ServedPool& served : pools) {
@@ -101,6 +97,7 @@ Result<std::unique_ptr<Server>> Server::create(Reactor& reactor, const Clock& cl
                      kept.tenant.value, kept.bytes, kept.pool);
     }
     CXLPOOL_TRY(server->restore_cells(std::move(server->options_.kept)));
+    server->resume_erasures();
     return server;
 }
 
@@ -466,6 +463,7 @@ void Server::tick() {
     settle();
     start_scrubs();
     start_changes();
+    advance_erasures();
     save_the_rest();
     save_cells();
     look_into_misses();
@@ -486,48 +484,85 @@ void Server::settle() {
             }
         }
     }
-    for (const Location& location : registry_.take_freed()) {
-        release_location(location);
+    for (const FreedLocation& freed : registry_.take_freed()) {
+        release_location(freed, freed.owner);
     }
 }
 
-void Server::release_location(const Location& location) {
+void Server::release_location(const Location& location, TenantId owner) {
     Pool& pool = *pools_[location.pool].pool;
     const Result<std::span<std::byte>> bytes = pool.begin_release(location.placement);
     CXLPOOL_CHECK(bytes.has_value());
-    auto scrubbed = std::make_shared<Result<void>>();
-    const auto finish = [this, location, scrubbed] {
-        Pool& owner = *pools_[location.pool].pool;
-        if (*scrubbed) {
-            CXLPOOL_CHECK(owner.finish_release(location.placement).has_value());
-            return;
-        }
-        spdlog::error("scrubbing {} bytes of pool '{}' failed: {}; they are never used again",
-                      location.placement.extent.length_bytes, owner.name(),
-                      scrubbed->error().message());
-        CXLPOOL_CHECK(owner.withdraw(location.placement).has_value());
-    };
-    scrubs_.push_back(Scrub{[span = *bytes, scrubbed] { *scrubbed = guarded_zero(span); }, finish});
+    ++scrubs_of_[owner];
+    scrubs_.push_back(Scrub{location, owner, *bytes});
     start_scrubs();
 }
+
+namespace {
+
+// Whoever can still write the bytes may do so in between.
+constexpr int kAttemptsToVerify = 3;
+
+Result<void> overwrite(std::span<std::byte> bytes, bool verify) {
+    Result<void> done;
+    for (int attempt = 0; attempt < kAttemptsToVerify; ++attempt) {
+        done = guarded_zero(bytes);
+        if (!done || !verify) {
+            return done;
+        }
+        done = guarded_check_zero(bytes);
+        if (done) {
+            return done;
+        }
+    }
+    return done;
+}
+
+}  // namespace
 
 void Server::start_scrubs() {
     // As many as the workers can take beside what engines wait for; the bytes of the others stay
     // out of circulation until their turn.
     while (!scrubs_.empty() && running_scrubs_ < kMaxRunningScrubs) {
-        Scrub scrub = std::move(scrubs_.front());
-        scrubs_.pop_front();
-        const Result<void> accepted = workers_->submit(scrub.job, [this, finish = scrub.finish] {
-            finish();
-            --running_scrubs_;
-            start_scrubs();
-            serve_waiting();
-        });
+        const Scrub scrub = scrubs_.front();
+        const bool verify = erasures_.count(scrub.owner) != 0;
+        auto done = std::make_shared<Result<void>>();
+        const Result<void> accepted = workers_->submit(
+            [bytes = scrub.bytes, verify, done] { *done = overwrite(bytes, verify); },
+            [this, scrub, verify, done] {
+                finish_scrub(scrub, verify, *done);
+                --running_scrubs_;
+                start_scrubs();
+                serve_waiting();
+                advance_erasures();
+            });
         if (!accepted) {
-            scrubs_.push_front(std::move(scrub));
             return;  // tick() tries again.
         }
+        scrubs_.pop_front();
         ++running_scrubs_;
+    }
+}
+
+void Server::finish_scrub(const Scrub& scrub, bool verified, const Result<void>& done) {
+    Pool& pool = *pools_[scrub.location.pool].pool;
+    const std::uint64_t bytes = scrub.location.placement.extent.length_bytes;
+    if (done) {
+        CXLPOOL_CHECK(pool.finish_release(scrub.location.placement).has_value());
+    } else {
+        spdlog::error("scrubbing {} bytes of pool '{}' failed: {}; they are never used again",
+                      bytes, pool.name(), done.error().message());
+        CXLPOOL_CHECK(pool.withdraw(scrub.location.placement).has_value());
+    }
+    const auto left = scrubs_of_.find(scrub.owner);
+    if (--left->second == 0) {
+        scrubs_of_.erase(left);
+    }
+    const auto erasure = erasures_.find(scrub.owner);
+    if (erasure != erasures_.end() && !done) {
+        erasure->second.report.bytes_withdrawn += bytes;
+    } else if (erasure != erasures_.end() && verified) {
+        erasure->second.report.bytes_overwritten += bytes;
     }
 }
 

@@ -23,6 +23,7 @@
 
 #include "base/clock.hpp"
 #include "domain/profile.hpp"
+#include "domain/receipt.hpp"
 #include "memory/pool.hpp"
 #include "registry/registry.hpp"
 #include "server/audit.hpp"
@@ -63,7 +64,8 @@ struct ServerOptions {
     std::vector<Reservation> reservations;
     std::unique_ptr<StateStore> state;  // where changes of tenants, and cells, are kept
     KeptCells kept;
-    std::vector<Profile> tiers;  // of the host's own memory, for plans
+    std::vector<ErasureRecord> erasures;  // all that the journal has
+    std::vector<Profile> tiers;           // of the host's own memory, for plans
     std::size_t worker_threads = 2;
     EvictionPolicy eviction = EvictionPolicy::fair;
     // Called on a worker when an operator asks for the topology.
@@ -163,7 +165,7 @@ class Server {
     void tick();
     // Gives back scrubbed bytes and tells holders whose lease has ended.
     void settle();
-    void release_location(const Location& location);
+    void release_location(const Location& location, TenantId owner);
     void start_scrubs();
     void withdraw(const Location& location, const Error& why);
 
@@ -255,6 +257,22 @@ class Server {
     // Puts on the disk what no operator waits for: first cells, and names that a file has changed.
     void save_the_rest();
 
+    // erasure.cpp
+    void forget(Session& session, std::uint64_t cookie, const wire::ForgetRequest& request);
+    void resume_erasures();
+    // Does what can be done now for each tenant that is being erased.
+    void advance_erasures();
+    struct RunningErasure;
+    void advance(TenantId tenant, RunningErasure& erasure);
+    bool is_overwritten(TenantId tenant, RunningErasure& erasure);
+    void start_forgetting(TenantId tenant, RunningErasure& erasure);
+    // One write of the journal; `written` is called when it is on the disk, `failed` otherwise.
+    void write_journal(TenantId tenant, std::function<Result<void>(StateStore&)> write,
+                       std::function<void(RunningErasure&)> written);
+    void finish_forgetting(TenantId tenant, RunningErasure& erasure, std::string receipt);
+    void answer_waiters(RunningErasure& erasure, const Answer& answer);
+    std::string receipts() const;
+
     // kept_cells.cpp
     // Puts every cell back whose bytes are still what they were; the others are dropped, here and
     // in the state. Error: those of the state.
@@ -292,6 +310,22 @@ class Server {
         std::uint64_t cookie = 0;
         Answer answer;
     };
+    struct RunningErasure {
+        enum class Step : std::uint8_t { begin, overwrite, finish };  // what is to be done
+        Step step = Step::begin;
+        bool writing = false;  // the journal
+        bool failed = false;   // the last write of it; said once
+        Erasure report;
+        Timestamp deadline;  // monotonic; what is leased then is revoked
+        uid_t uid = 0;
+        struct Waiter {
+            std::uint64_t session = 0;
+            std::uint64_t cookie = 0;
+        };
+        std::vector<Waiter> waiters;  // bounded by the pending requests
+    };
+    std::map<TenantId, RunningErasure> erasures_;
+    std::deque<std::string> receipts_;  // the last ones
     std::set<CellId> unsaved_cells_;
     std::shared_ptr<const CellChanges> cells_being_saved_;
     std::vector<AnswerWhenKept> answers_when_kept_;   // bounded by the pending requests
@@ -319,10 +353,13 @@ class Server {
     // Bytes that a uid has asked for and that a worker still makes ready.
     std::map<uid_t, std::uint64_t> promised_bytes_;
     struct Scrub {
-        std::function<void()> job;
-        std::function<void()> finish;
+        Location location;
+        TenantId owner;
+        std::span<std::byte> bytes;
     };
+    void finish_scrub(const Scrub& scrub, bool verified, const Result<void>& done);
     std::deque<Scrub> scrubs_;  // bounded by the placements that the pools can hold
+    std::map<TenantId, std::size_t> scrubs_of_;  // waiting and running ones; never 0
     std::size_t running_scrubs_ = 0;
     std::deque<Waiting> waiting_;  // bounded by the pending requests of the connections
     bool serving_waiting_ = false;

@@ -239,6 +239,18 @@ Result<void> TenantBook::apply(Registry& registry, const wire::TenantChangeReque
     return {};
 }
 
+TenantRecord TenantBook::record_after_erasure(const Registry& registry, TenantId tenant) const {
+    TenantRecord out = record_of(registry, tenant);
+    ++out.incarnation;
+    out.had_cells = false;
+    return out;
+}
+
+void TenantBook::erased(TenantId tenant) {
+    ++kept_.at(tenant).incarnation;
+    without_cells_.insert(tenant);
+}
+
 std::vector<TenantRecord> TenantBook::unsaved(const Registry& registry) const {
     std::set<TenantId> tenants = renamed_;
     for (const TenantId tenant : without_cells_) {

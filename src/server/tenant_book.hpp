@@ -67,6 +67,10 @@ class TenantBook {
     // It was not saved.
     void abandon() noexcept { held_name_.reset(); }
 
+    // What a tenant is after its erasure, and that it is that.
+    TenantRecord record_after_erasure(const Registry& registry, TenantId tenant) const;
+    void erased(TenantId tenant);
+
     // Records that the disk does not have yet: of tenants whose first cell has come, or that a file
     // has renamed.
     std::vector<TenantRecord> unsaved(const Registry& registry) const;

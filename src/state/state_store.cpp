@@ -27,13 +27,29 @@ struct StateStore::Impl {
 
     Result<std::optional<ErasureRecord>> find_erasure(TenantId tenant,
                                                       std::uint64_t incarnation) const;
-    // In one transaction.
-    Result<void> change_erasure(TenantId tenant, std::uint64_t incarnation,
-                                const std::function<void(ErasureRecord&)>& change);
+    // In one transaction, with the tenant's record if there is one to put.
+    Result<void> change_erasure(TenantId tenant, std::uint64_t incarnation, const std::string& step,
+                                const std::function<void(ErasureRecord&)>& change,
+                                const TenantRecord* record = nullptr);
+    // Inside a transaction: the rules that no single record can break are looked at.
+    Result<void> put(const TenantRecord& tenant);
+
+    // A write of the journal between the two calls of the hook.
+    Result<void> journal(const std::string& step, const std::function<Result<void>()>& write) {
+        if (hook) {
+            hook(step, false);
+        }
+        Result<void> written = database.transact(write);
+        if (written && hook) {
+            hook(step, true);
+        }
+        return written;
+    }
 
     StateDirectory directory;
     Database database;
     std::string kept_aside;
+    std::function<void(std::string_view, bool)> hook;
 };
 
 namespace {
@@ -372,41 +388,50 @@ Result<std::vector<CellRecord>> StateStore::cells() const {
     return state::read_cells(impl_->database);
 }
 
-Result<void> StateStore::begin_erasure(TenantId tenant, std::uint64_t incarnation,
-                                       const std::string& step, Timestamp wall) {
+Result<void> StateStore::begin_erasure(const TenantRecord& tenant, const std::string& step,
+                                       Timestamp wall) {
     ErasureRecord fresh;
-    fresh.tenant = tenant;
-    fresh.incarnation = incarnation;
+    fresh.tenant = tenant.id;
+    fresh.incarnation = tenant.incarnation;
     fresh.step = step;
     fresh.started = wall;
     CXLPOOL_TRY(check_record(fresh));
-    return impl_->database.transact([&]() -> Result<void> {
-        const Result<std::optional<ErasureRecord>> old = impl_->find_erasure(tenant, incarnation);
+    return impl_->journal(step, [&]() -> Result<void> {
+        const Result<std::optional<ErasureRecord>> old =
+            impl_->find_erasure(fresh.tenant, fresh.incarnation);
         if (!old) {
             return old.error();
         }
         if (old->has_value()) {
             return Error{Errc::already_exists,
-                         of_erasure(tenant, incarnation) + " has begun already"};
+                         of_erasure(fresh.tenant, fresh.incarnation) + " has begun already"};
         }
+        CXLPOOL_TRY(impl_->put(tenant));
         return state::write(impl_->database, fresh);
     });
 }
 
 Result<void> StateStore::advance_erasure(TenantId tenant, std::uint64_t incarnation,
                                          const std::string& step) {
-    return impl_->change_erasure(tenant, incarnation,
-                                 [&](ErasureRecord& erasure) { erasure.step = step; });
+    return impl_->change_erasure(tenant, incarnation, step, [](ErasureRecord&) {});
 }
 
-Result<void> StateStore::finish_erasure(TenantId tenant, std::uint64_t incarnation,
-                                        const std::string& step, const std::string& receipt_json,
-                                        Timestamp wall) {
-    return impl_->change_erasure(tenant, incarnation, [&](ErasureRecord& erasure) {
-        erasure.step = step;
-        erasure.receipt = receipt_json;
-        erasure.finished = wall;
-    });
+Result<void> StateStore::finish_erasure(const TenantRecord& tenant, const std::string& step,
+                                        const std::string& receipt_json, Timestamp wall) {
+    if (tenant.incarnation == 0) {
+        return Error{Errc::invalid_argument, "incarnation 0 comes after none"};
+    }
+    return impl_->change_erasure(
+        tenant.id, tenant.incarnation - 1, step,
+        [&](ErasureRecord& erasure) {
+            erasure.receipt = receipt_json;
+            erasure.finished = wall;
+        },
+        &tenant);
+}
+
+void StateStore::set_journal_hook(std::function<void(std::string_view, bool)> hook) {
+    impl_->hook = std::move(hook);
 }
 
 Result<std::vector<ErasureRecord>> StateStore::erasures() const {
@@ -426,8 +451,10 @@ Result<std::optional<ErasureRecord>> StateStore::Impl::find_erasure(
 }
 
 Result<void> StateStore::Impl::change_erasure(TenantId tenant, std::uint64_t incarnation,
-                                              const std::function<void(ErasureRecord&)>& change) {
-    return database.transact([&]() -> Result<void> {
+                                              const std::string& step,
+                                              const std::function<void(ErasureRecord&)>& change,
+                                              const TenantRecord* record) {
+    return journal(step, [&]() -> Result<void> {
         Result<std::optional<ErasureRecord>> found = find_erasure(tenant, incarnation);
         if (!found) {
             return std::move(found).error();
@@ -439,10 +466,26 @@ Result<void> StateStore::Impl::change_erasure(TenantId tenant, std::uint64_t inc
         if (erasure.finished) {
             return Error{Errc::wrong_state, of_erasure(tenant, incarnation) + " has finished"};
         }
+        erasure.step = step;
         change(erasure);
         CXLPOOL_TRY(check_record(erasure));
+        if (record != nullptr) {
+            CXLPOOL_TRY(put(*record));
+        }
         return state::write(database, erasure);
     });
+}
+
+Result<void> StateStore::Impl::put(const TenantRecord& tenant) {
+    CXLPOOL_TRY(check_record(tenant));
+    Result<State> all = read_state(database);
+    if (!all) {
+        return std::move(all).error();
+    }
+    cxlpool::put(all->tenants, tenant,
+                 [&](const TenantRecord& old) { return old.id == tenant.id; });
+    CXLPOOL_TRY(check_state(*all));
+    return state::write(database, tenant);
 }
 
 }  // namespace cxlpool

@@ -11,8 +11,10 @@
 // Threads: one caller at a time, on any thread. Every call may wait for the disk.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "base/clock.hpp"
 #include "base/result.hpp"
@@ -63,14 +65,20 @@ class StateStore {
     // By id.
     Result<std::vector<CellRecord>> cells() const;
 
-    // The journal of erasures. Errors: already_exists (this incarnation's was begun before).
-    Result<void> begin_erasure(TenantId tenant, std::uint64_t incarnation, const std::string& step,
-                               Timestamp wall);
+    // The journal of erasures. The tenant's record is kept with it, so that a start knows whose
+    // erasure is to be gone on with. Errors: those of save, already_exists (this incarnation's was
+    // begun before).
+    Result<void> begin_erasure(const TenantRecord& tenant, const std::string& step, Timestamp wall);
     // Errors of both: not_found, wrong_state (it has finished).
     Result<void> advance_erasure(TenantId tenant, std::uint64_t incarnation,
                                  const std::string& step);
-    Result<void> finish_erasure(TenantId tenant, std::uint64_t incarnation, const std::string& step,
+    // In one step with the tenant's record, whose incarnation is the one after the erased one.
+    Result<void> finish_erasure(const TenantRecord& tenant, const std::string& step,
                                 const std::string& receipt_json, Timestamp wall);
+    // For tests that end the process in between: called on the thread that writes, before and after
+    // each write of the journal, with its step.
+    void set_journal_hook(std::function<void(std::string_view step, bool written)> hook);
+
     // By start. Those that have not finished are to be gone on with.
     Result<std::vector<ErasureRecord>> erasures() const;
 

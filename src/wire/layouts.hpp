@@ -173,7 +173,7 @@ void layout(C& c, Field<C, AdjudicateRequest> m) {
 
 template <typename C>
 void layout(C& c, Field<C, DocumentRequest> m) {
-    c.word("document", m.kind, Document::status, Document::tenants);
+    c.word("document", m.kind, Document::status, Document::receipts);
     c.reserved(7);
     c.number("requester", m.requester);
     c.digest("span", m.span);
@@ -200,6 +200,14 @@ void layout(C& c, Field<C, TenantChangeRequest> m) {
               names ? "value" : "name", "not of this operation");
     c.require((m.op == TenantOp::reserve) == !m.pool.empty(), Errc::invalid_argument, "pool",
               "of reserve, and of no other operation");
+}
+
+template <typename C>
+void layout(C& c, Field<C, ForgetRequest> m) {
+    c.number("tenant", m.tenant);
+    c.require(m.tenant != 0, Errc::invalid_argument, "tenant", "0 is nobody");
+    c.number("wait", m.wait_ms);
+    c.reserved(4);
 }
 
 // --- replies ------------------------------------------------------------------------------------
@@ -316,6 +324,11 @@ void layout(C& c, Field<C, PlanPlacementReply> m) {
 template <typename C>
 void layout(C& c, Field<C, ReloadReply> m) {
     c.number("connections closed", m.connections_closed);
+}
+
+template <typename C>
+void layout(C& c, Field<C, ForgetReply> m) {
+    c.text("receipt", m.receipt, kMaxChunkBytes);
 }
 
 template <typename C>

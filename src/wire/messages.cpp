@@ -33,6 +33,7 @@ constexpr std::array kTypes{
     TypeRow{Type::document_more, "document_more"},
     TypeRow{Type::reload, "reload"},
     TypeRow{Type::tenant_change, "tenant_change"},
+    TypeRow{Type::forget, "forget"},
 };
 
 // In the order of RequestBody's alternatives.
@@ -54,6 +55,7 @@ constexpr std::array kRequestTypes{
     Type::document_more,
     Type::reload,
     Type::tenant_change,
+    Type::forget,
 };
 static_assert(kRequestTypes.size() == std::variant_size_v<RequestBody>);
 
@@ -100,6 +102,8 @@ std::optional<ReplyBody> reply_body_of(Type type, Errc status) {
             return DocumentReply{};
         case Type::reload:
             return ReloadReply{};
+        case Type::forget:
+            return ForgetReply{};
         case Type::context_release:
         case Type::share:
         case Type::release:

@@ -75,6 +75,7 @@ enum class Type : std::uint16_t {
     document_more = 66,  // the chunks after it
     reload = 67,
     tenant_change = 68,
+    forget = 69,
 };
 std::string_view to_word(Type type) noexcept;
 
@@ -305,7 +306,8 @@ enum class Document : std::uint8_t {
     explain = 4,
     cells = 5,
     stats = 6,
-    tenants = 7
+    tenants = 7,
+    receipts = 8,
 };
 struct DocumentRequest {
     Document kind = Document::status;
@@ -351,6 +353,18 @@ struct TenantChangeRequest {
     bool operator==(const TenantChangeRequest&) const = default;
 };
 
+// Answered when nothing of the tenant is left, which is never undone by a connection that ends.
+struct ForgetRequest {
+    std::uint64_t tenant = 0;  // never 0
+    // How long leases on its cells may live on before they are revoked; 0: no time.
+    std::uint32_t wait_ms = 0;
+    bool operator==(const ForgetRequest&) const = default;
+};
+struct ForgetReply {
+    std::string receipt;  // JSON
+    bool operator==(const ForgetReply&) const = default;
+};
+
 struct EmptyReply {
     bool operator==(const EmptyReply&) const = default;
 };
@@ -364,10 +378,10 @@ using RequestBody =
     std::variant<HelloRequest, ContextRegisterRequest, ContextReleaseRequest, LookupRequest,
                  BeginRequest, MapRequest, SealRequest, ShareRequest, ReleaseRequest, RenewRequest,
                  PlanFleetRequest, PlanPlacementRequest, AdjudicateRequest, DocumentRequest,
-                 DocumentMoreRequest, ReloadRequest, TenantChangeRequest>;
+                 DocumentMoreRequest, ReloadRequest, TenantChangeRequest, ForgetRequest>;
 using ReplyBody = std::variant<EmptyReply, ErrorText, HelloReply, ContextRegisterReply, LookupReply,
                                BeginReply, MapReply, SealReply, RenewReply, PlanFleetReply,
-                               PlanPlacementReply, DocumentReply, ReloadReply>;
+                               PlanPlacementReply, DocumentReply, ReloadReply, ForgetReply>;
 
 struct Request {
     std::uint64_t cookie = 0;

@@ -196,7 +196,11 @@ bool DaemonProcess::start(const std::string& config, const std::vector<std::stri
     write_config(config);
     const std::string log = dir_.path() + "/log";
     const std::string notify = dir_.path() + "/notify";
-    std::vector<std::string> arguments{program("CXLPOOLD"), "--config", file};
+    std::vector<std::string> arguments = command_;
+    if (arguments.empty()) {
+        arguments.push_back(program("CXLPOOLD"));
+    }
+    arguments.insert(arguments.end(), {"--config", file});
     arguments.insert(arguments.end(), options.begin(), options.end());
     // In the child nobody else has the lock.
     std::unique_lock lock(mutex_);

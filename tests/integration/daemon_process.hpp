@@ -61,6 +61,8 @@ class DaemonProcess {
     pid_t pid() const noexcept { return pid_; }
     Ended stop(int signal);
     void write_config(const std::string& config) const;
+    // What is started from now on, before the daemon's own arguments; else it is cxlpoold.
+    void run_as(std::vector<std::string> command) { command_ = std::move(command); }
     // From now on the descriptors that the daemon stores are kept when it ends, and passed to its
     // next start, as a service manager with FileDescriptorStoreMax= does.
     void keep_descriptors();
@@ -86,6 +88,7 @@ class DaemonProcess {
     std::string notification(int timeout_ms);  // the next; empty: none in time
     void manage(int end);                      // the service manager's thread
     void pass_descriptors() const;             // in the child
+    std::vector<std::string> command_;
     TempDir dir_;
     UniqueFd notify_;
     UniqueFd ended_managing_;

@@ -3,13 +3,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/mman.h>
 
-#include <cstring>
-
+#include "cell_engine.hpp"
 #include "daemon_process.hpp"
 #include "domain/gate.hpp"
-#include "support/wire_axes.hpp"
 #include "wire/messages.hpp"
 
 namespace cxlpool {
@@ -18,90 +15,12 @@ namespace {
 using testing::basic_config;
 using testing::DaemonProcess;
 using ::testing::ElementsAre;
+using testing::Engine;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::Not;
 using ::testing::SizeIs;
+using testing::span_of;
 using namespace wire;  // NOLINT: every second word here is a message
-
-constexpr std::uint64_t kCellBytes = 300'000;
-
-SpanDigest span_of(std::uint8_t n) {
-    SpanDigest span;
-    span.bytes.fill(n);
-    return span;
-}
-
-// An engine of one tenant, with one context.
-class Engine {
-  public:
-    Engine(DaemonProcess& daemon, std::uint64_t tenant)
-        : connection_(std::move(*daemon.engine(tenant))) {
-        const auto context = connection_.ask<ContextRegisterReply>(
-            ContextRegisterRequest{testing::complete_axes("m")});
-        EXPECT_TRUE(context) << context.error().message();
-        context_ = context->context;
-    }
-    // A filling cell whose bytes are all `value`.
-    LeaseRef fill(std::uint8_t span, int value) {
-        const auto begun = connection_.ask<BeginReply>(
-            BeginRequest{context_, span_of(span), kCellBytes, 1000, ""});
-        EXPECT_TRUE(begun) << begun.error().message();
-        UniqueFd fd;
-        const auto mapped =
-            connection_.ask<MapReply>(MapRequest{begun->segment, MapAccess::write}, &fd);
-        EXPECT_TRUE(mapped) << mapped.error().message();
-        void* const at =
-            ::mmap(nullptr, mapped->size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd.get(), 0);
-        EXPECT_NE(at, MAP_FAILED);
-        std::memset(static_cast<char*>(at) + begun->offset_bytes, value, kCellBytes);
-        ::munmap(at, mapped->size_bytes);
-        return begun->lease;
-    }
-    void store(std::uint8_t span, int value) {
-        EXPECT_TRUE(connection_.ask<SealReply>(SealRequest{fill(span, value)}));
-    }
-    void share(std::uint8_t span, Scope scope = Scope::fleet) {
-        const auto shared = connection_.ask<EmptyReply>(
-            ShareRequest{context_, span_of(span), static_cast<std::uint8_t>(scope), {}});
-        EXPECT_TRUE(shared) << shared.error().message();
-    }
-    // The verdict, and for a hit the value that all bytes have: "hit/in_place 7".
-    std::string look_up(std::uint8_t span) {
-        const auto found = connection_.ask<LookupReply>(LookupRequest{context_, {span_of(span)}});
-        if (!found) {
-            return found.error().message();
-        }
-        const LookupItem& item = found->items.at(0);
-        const auto verdict = static_cast<Verdict>(item.verdict);
-        std::string out(to_word(verdict));
-        if (!is_hit(verdict)) {
-            return out;
-        }
-        UniqueFd fd;
-        const auto mapped =
-            connection_.ask<MapReply>(MapRequest{item.segment, MapAccess::read}, &fd);
-        if (!mapped) {
-            return mapped.error().message();
-        }
-        void* const at = ::mmap(nullptr, mapped->size_bytes, PROT_READ, MAP_SHARED, fd.get(), 0);
-        if (at == MAP_FAILED) {
-            return "unmappable";
-        }
-        const char* const bytes = static_cast<const char*>(at) + item.offset_bytes;
-        const bool same =
-            item.length_bytes == kCellBytes &&
-            std::all_of(bytes, bytes + kCellBytes, [&](char byte) { return byte == bytes[0]; });
-        out += same ? " " + std::to_string(static_cast<int>(bytes[0])) : " with other bytes";
-        ::munmap(at, mapped->size_bytes);
-        EXPECT_TRUE(connection_.ask<EmptyReply>(ReleaseRequest{item.lease}));
-        return out;
-    }
-
-  private:
-    client::Connection connection_;
-    std::uint32_t context_ = 0;
-};
 
 class KeptCells : public ::testing::Test {
   protected:

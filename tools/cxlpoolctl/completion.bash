@@ -22,7 +22,11 @@ _cxlpoolctl() {
         return
         ;;
     2:tenant)
-        mapfile -t COMPREPLY < <(compgen -W 'list show add set salt weight reserve --help' -- "$cur")
+        mapfile -t COMPREPLY < <(compgen -W 'list show add set salt weight reserve forget receipts --help' -- "$cur")
+        return
+        ;;
+    2:receipt)
+        mapfile -t COMPREPLY < <(compgen -W 'check --help' -- "$cur")
         return
         ;;
     2:cell)
@@ -31,7 +35,7 @@ _cxlpoolctl() {
         ;;
     esac
     case $verb in
-    plan | cell | tenant) options=2 ;;
+    plan | cell | receipt | tenant) options=2 ;;
     profile) [[ ${words[2]:-} != check ]] || options=2 ;;
     esac
 

@@ -17,10 +17,12 @@ Error with_code(Error error) {
     return std::move(error).with_context(code);
 }
 
-Result<client::Connection> connect(const OptionValues& values) {
+Result<client::Connection> connect(const OptionValues& values,
+                                   std::uint32_t timeout_ms = client::kDefaultTimeoutMs) {
     wire::HelloRequest hello;
     hello.engine_name = "cxlpoolctl";
-    Result<client::Connection> connection = client::Connection::connect(socket_path(values), hello);
+    Result<client::Connection> connection =
+        client::Connection::connect(socket_path(values), hello, timeout_ms);
     // A tenant is what an engine acts as; operators act as none.
     if (connection && connection->greeting().tenant != 0) {
         return Error{Errc::not_permitted, "'" + socket_path(values) +
@@ -109,6 +111,20 @@ Result<void> adjudicate(const OptionValues& values, const wire::AdjudicateReques
 
 Result<void> change_tenant(const OptionValues& values, const wire::TenantChangeRequest& request) {
     return ask_for(values, request);
+}
+
+Result<std::string> forget_tenant(const OptionValues& values, const wire::ForgetRequest& request) {
+    // Overwriting a large pool takes minutes; who is tired of waiting presses ^C, and it goes on.
+    constexpr std::uint32_t kLongestMs = UINT32_MAX;
+    Result<client::Connection> connection = connect(values, kLongestMs);
+    if (!connection) {
+        return with_code(std::move(connection).error());
+    }
+    Result<wire::ForgetReply> reply = connection->ask<wire::ForgetReply>(request);
+    if (!reply) {
+        return with_code(std::move(reply).error());
+    }
+    return std::move(reply->receipt);
 }
 
 Result<std::uint32_t> reload(const OptionValues& values) {

@@ -36,6 +36,9 @@ Result<std::string> fetch_document(const OptionValues& values, wire::Document ki
 Result<void> adjudicate(const OptionValues& values, const wire::AdjudicateRequest& request);
 Result<void> change_tenant(const OptionValues& values, const wire::TenantChangeRequest& request);
 
+// The receipt. Waits as long as the erasure takes.
+Result<std::string> forget_tenant(const OptionValues& values, const wire::ForgetRequest& request);
+
 // How many connections it closed.
 Result<std::uint32_t> reload(const OptionValues& values);
 

@@ -88,6 +88,8 @@ void print_stats(std::ostream& out, const json::Value& stats, const json::Value*
 void print_prometheus(std::ostream& out, const json::Value& stats);
 void print_cells(std::ostream& out, const json::Value& cells);
 void print_tenant_list(std::ostream& out, const json::Value& tenants);
+void print_receipt(std::ostream& out, const json::Value& receipt);
+void print_receipts(std::ostream& out, const json::Value& receipts);
 void print_tenant(std::ostream& out, const json::Value& tenant);
 // The row of one tenant, as it stands in the document; "null" when it has none.
 std::string tenant_json(std::string_view tenants_document, std::uint64_t tenant);

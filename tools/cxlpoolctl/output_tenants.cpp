@@ -56,6 +56,35 @@ void print_tenant(std::ostream& out, const json::Value& tenant) {
     }
 }
 
+void print_receipt(std::ostream& out, const json::Value& receipt) {
+    Table facts({{"TENANT"}, {text_of(receipt, "tenant")}});
+    for (const json::Member& member : receipt.members) {
+        const std::string& key = member.key;
+        if (key != "schema" && key != "tenant") {
+            facts.add({key, key.find("bytes") == std::string::npos ? text_of(receipt, key)
+                                                                   : bytes_text(receipt, key)});
+        }
+    }
+    facts.print(out);
+}
+
+void print_receipts(std::ostream& out, const json::Value& receipts) {
+    Table table({{"TENANT", Align::right},
+                 {"NAME"},
+                 {"INCARNATION", Align::right},
+                 {"CELLS", Align::right},
+                 {"BYTES", Align::right},
+                 {"REVOKED", Align::right},
+                 {"VERIFIED"},
+                 {"FINISHED"}});
+    for (const json::Value& row : items_of(receipts, "receipts")) {
+        table.add({text_of(row, "tenant"), text_of(row, "name"), text_of(row, "incarnation"),
+                   text_of(row, "cells"), bytes_text(row, "bytes"), text_of(row, "leases_revoked"),
+                   text_of(row, "verified"), text_of(row, "finished")});
+    }
+    table.print(out);
+}
+
 std::string tenant_json(std::string_view tenants_document, std::uint64_t tenant) {
     const auto all =
         nlohmann::ordered_json::parse(tenants_document, nullptr, /*allow_exceptions=*/false);

@@ -46,6 +46,12 @@ constexpr std::array kVerbs{
          run_tenant_weight},
     Verb{"tenant reserve", "guarantee a tenant bytes of a pool", tenant_reserve_options,
          run_tenant_reserve},
+    Verb{"tenant forget", "erase everything that a tenant has stored", tenant_forget_options,
+         run_tenant_forget},
+    Verb{"tenant receipts", "the receipts of erasures", tenant_receipts_options,
+         run_tenant_receipts},
+    Verb{"receipt check", "whether a receipt is what was written", receipt_check_options,
+         run_receipt_check},
 };
 
 void print_verbs(std::ostream& out, std::string_view group) {

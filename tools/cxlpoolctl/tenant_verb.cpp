@@ -1,14 +1,19 @@
-// cxlpoolctl tenant list, show, add, set, salt, weight, reserve
+// cxlpoolctl tenant list, show, add, set, salt, weight, reserve, forget, receipts; receipt check
+#include <unistd.h>
+
+#include <istream>
 #include <ostream>
 
 #include "base/text.hpp"
 #include "base/units.hpp"
 #include "cxlpoolctl/daemon.hpp"
+#include "cxlpoolctl/files.hpp"
 #include "cxlpoolctl/json_view.hpp"
 #include "cxlpoolctl/options.hpp"
 #include "cxlpoolctl/output.hpp"
 #include "cxlpoolctl/source.hpp"
 #include "cxlpoolctl/verb.hpp"
+#include "domain/receipt.hpp"
 
 namespace cxlpool::ctl {
 namespace {
@@ -287,6 +292,113 @@ OptionSet tenant_reserve_options() {
 
 int run_tenant_reserve(const OptionValues& values, Streams& streams) {
     return run_change("tenant reserve", values, read_reservation(values), streams);
+}
+
+OptionSet tenant_forget_options() {
+    OptionSet set = tenant_options(
+        "tenant forget TENANT [OPTION...]",
+        "Erases everything that a tenant has stored: its cells go, shared ones too, their bytes\n"
+        "are overwritten and read back, and a receipt is printed. The tenant stays, as one that\n"
+        "has never had cells. Once begun it ends, whatever becomes of this command or the\n"
+        "daemon. Until then its engines find and store nothing. It takes the role admin.");
+    set.value("wait", "SECONDS",
+              "how long leases on its cells may live on before they are revoked\n"
+              "(default: 30)");
+    set.flag("now", "revoke them at once: --wait 0");
+    set.flag("yes", "do not ask");
+    set.flag("json", "the receipt as JSON, to be kept");
+    add_socket_option(set);
+    return set;
+}
+
+int run_tenant_forget(const OptionValues& values, Streams& streams) {
+    constexpr std::string_view kVerb = "tenant forget";
+    constexpr std::uint64_t kDefaultSeconds = 30;
+    constexpr std::uint64_t kMostSeconds = 86'400;
+    if (const Result<void> good = expect_operands(values, 1, "TENANT"); !good) {
+        return fail_usage(streams, kVerb, good.error().message());
+    }
+    const Result<std::optional<std::uint64_t>> wait = values.number("wait");
+    if (!wait || wait->value_or(0) > kMostSeconds || (values.has("wait") && values.has("now"))) {
+        return fail_usage(streams, kVerb,
+                          values.has("now") ? "--wait and --now exclude each other"
+                                            : "--wait takes whole seconds, at most 86400");
+    }
+    const Result<Found> found = find_tenant(values, values.operands()[0]);
+    if (!found) {
+        return daemon_failure(streams, found.error());
+    }
+    const std::string name = text_of(found->row, "name");
+    if (!values.has("yes")) {
+        if (::isatty(STDIN_FILENO) == 0) {
+            return fail_usage(streams, kVerb, "nobody can be asked here; --yes goes on without");
+        }
+        streams.err << "This erases everything that tenant " << found->id << " (" << name
+                    << ") has stored. Type its number to go on: " << std::flush;
+        std::string answer;
+        if (!std::getline(streams.in, answer) || answer != std::to_string(found->id)) {
+            streams.err << "nothing was erased\n";
+            return kExitNo;
+        }
+    }
+    const std::uint64_t seconds = values.has("now") ? 0 : wait->value_or(kDefaultSeconds);
+    if (seconds != 0 && !values.has("json")) {
+        streams.err << "erasing; readers have " << seconds << " s to end\n";
+    }
+    const Result<std::string> receipt = forget_tenant(
+        values, wire::ForgetRequest{found->id, static_cast<std::uint32_t>(seconds * 1000)});
+    if (!receipt) {
+        return daemon_failure(streams, receipt.error());
+    }
+    const Result<json::Value> read = parse_document("the receipt", *receipt);
+    if (!read) {
+        return daemon_failure(streams, read.error());
+    }
+    if (values.has("json")) {
+        print_json(streams.out, *receipt);
+    } else {
+        print_receipt(streams.out, *read);
+    }
+    // Bytes that could not be overwritten are an answer that nobody must overlook.
+    return number_of(*read, "bytes_withdrawn").value_or(1) == 0 ? kExitOk : kExitNo;
+}
+
+OptionSet tenant_receipts_options() {
+    OptionSet set(
+        "tenant receipts [OPTION...]",
+        "The receipts of the last erasures that have finished, as the daemon keeps them.");
+    set.flag("json", "JSON instead of a table");
+    add_socket_option(set);
+    return set;
+}
+
+int run_tenant_receipts(const OptionValues& values, Streams& streams) {
+    return show_document(values, wire::Document::receipts, print_receipts, streams);
+}
+
+OptionSet receipt_check_options() {
+    OptionSet set("receipt check FILE",
+                  "Whether a receipt is, byte for byte, what the daemon has written. FILE as\n"
+                  "cxlpoolctl tenant forget --json printed it; - is standard input.");
+    set.operands();
+    return set;
+}
+
+int run_receipt_check(const OptionValues& values, Streams& streams) {
+    if (const Result<void> good = expect_operands(values, 1, "FILE"); !good) {
+        return fail_usage(streams, "receipt check", good.error().message());
+    }
+    constexpr std::size_t kMaxBytes = 65536;
+    const std::string& path = values.operands()[0];
+    const Result<std::string> text = read_file(path, streams.in, kMaxBytes);
+    if (!text) {
+        return fail(streams, text.error(), kExitNo);
+    }
+    if (const Result<void> good = check_receipt(path, *text); !good) {
+        return fail(streams, good.error(), kExitNo);
+    }
+    streams.out << path << ": ok\n";
+    return kExitOk;
 }
 
 }  // namespace cxlpool::ctl

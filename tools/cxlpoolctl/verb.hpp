@@ -78,6 +78,12 @@ OptionSet tenant_weight_options();
 int run_tenant_weight(const OptionValues& values, Streams& streams);
 OptionSet tenant_reserve_options();
 int run_tenant_reserve(const OptionValues& values, Streams& streams);
+OptionSet tenant_forget_options();
+int run_tenant_forget(const OptionValues& values, Streams& streams);
+OptionSet tenant_receipts_options();
+int run_tenant_receipts(const OptionValues& values, Streams& streams);
+OptionSet receipt_check_options();
+int run_receipt_check(const OptionValues& values, Streams& streams);
 
 // Says what failed, as "cxlpoolctl: ...", and gives the exit status that goes with it.
 int fail(Streams& streams, const Error& error, int exit_status = kExitNo);

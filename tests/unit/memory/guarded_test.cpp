@@ -37,6 +37,16 @@ class HalfGone : public ::testing::Test {
     std::span<std::byte> bytes_;
 };
 
+TEST(GuardedCheckZero, FindsTheFirstByteThatIsNotZero) {
+    std::vector<std::byte> bytes(5000);
+    EXPECT_TRUE(guarded_check_zero(bytes));
+    EXPECT_TRUE(guarded_check_zero({}));
+    bytes[4999] = std::byte{1};
+    const Result<void> dirty = guarded_check_zero(bytes);
+    ASSERT_FALSE(dirty);
+    EXPECT_EQ(dirty.error().message(), "byte 4999 of 5000 is not zero");
+}
+
 TEST_F(HalfGone, ZeroStopsAtTheHole) {
     const Result<void> zeroed = guarded_zero(bytes_);
     ASSERT_FALSE(zeroed);

@@ -287,7 +287,7 @@ TEST_F(RegistryTest, AnOwnerFillsItsQuarantinedCellAnew) {
     const BeginGrant anew = sealed(alpha_, 1);
     EXPECT_EQ(anew.replaced, bad.cell);
     EXPECT_EQ(registry_.find(bad.cell), nullptr);
-    const std::vector<Location> freed = registry_.take_freed();
+    const std::vector<FreedLocation> freed = registry_.take_freed();
     ASSERT_EQ(freed.size(), 1U);
     EXPECT_EQ(freed[0].placement, poisoned.placement) << "to be overwritten";
     EXPECT_EQ(look(alpha_, 1).verdict, Verdict::hit_in_place);
@@ -371,6 +371,87 @@ TEST_F(RegistryTest, AdjudicateRefusesWhatItCannotName) {
     ASSERT_TRUE(named);
     EXPECT_EQ(*named, b.cell);
     EXPECT_EQ(look(alpha_, 2, 1).told.verdict(), Verdict::hit_in_place);
+}
+
+TEST_F(RegistryTest, AForgottenTenantIsOneThatNeverHadCells) {
+    sealed(alpha_, 1);
+    sealed(alpha_, 2);
+    share(alpha_, 2);
+    ASSERT_TRUE(adjudicate(2, Judgement::trust));
+    sealed(alpha_, 3);
+    const BeginGrant filling = begin(alpha_, 4);
+    const LeaseRef own = lease(alpha_, 1);
+    const LeaseRef of_beta = lease(beta_, 2);
+    sealed(beta_, 5);
+    registry_.take_freed();
+    registry_.take_ended();
+
+    ASSERT_TRUE(registry_.start_forget(kAlpha));
+    registry_.check();
+    EXPECT_EQ(registry_.start_forget(kAlpha).error().code(), Errc::wrong_state);
+    EXPECT_EQ(registry_.start_forget(TenantId{9}).error().code(), Errc::not_found);
+    EXPECT_EQ(registry_.find(filling.cell), nullptr);
+    EXPECT_EQ(registry_.take_ended().size(), 1U) << "of the filling lease";
+    EXPECT_EQ(registry_.sweep_forgotten(kAlpha), (Remains{2, 2, 2}));
+    for (const FreedLocation& freed : registry_.take_freed()) {
+        EXPECT_EQ(freed.owner, kAlpha);
+    }
+    // Nobody gets anything new of it.
+    EXPECT_EQ(look(alpha_, 1).verdict, Verdict::handle_invalid);
+    EXPECT_EQ(look(alpha_, 3).verdict, Verdict::miss_absent);
+    EXPECT_EQ(why_beta_missed(2), Verdict::handle_invalid);
+    EXPECT_EQ(begin_code(alpha_, 6), Errc::unavailable);
+    EXPECT_EQ(
+        registry_.start_share(alpha_, key_of(1), span_of(1), Scope::tenant, {}).error().code(),
+        Errc::unavailable);
+    EXPECT_EQ(look(beta_, 5).verdict, Verdict::hit_in_place);
+
+    ASSERT_TRUE(registry_.release(alpha_, own));
+    EXPECT_EQ(registry_.sweep_forgotten(kAlpha), (Remains{1, 1, 1}));
+    registry_.revoke_readers(kAlpha);
+    EXPECT_EQ(registry_.renew(beta_, of_beta, now_).error().code(), Errc::revoked);
+    EXPECT_EQ(registry_.sweep_forgotten(kAlpha), Remains{});
+    EXPECT_EQ(registry_.take_freed().size(), 2U);
+    registry_.end_forget(kAlpha);
+    registry_.check();
+    EXPECT_FALSE(registry_.settings(kAlpha).had_cells);
+    EXPECT_EQ(registry_.counters(kAlpha).cells, 0U);
+    EXPECT_EQ(registry_.resident_bytes(kAlpha, kernel_pool_), 0U);
+    EXPECT_TRUE(registry_.set_salt(kAlpha, 7));
+    sealed(alpha_, 1);
+    EXPECT_EQ(look(alpha_, 1).verdict, Verdict::hit_in_place);
+    EXPECT_EQ(registry_.counters(kBeta).cells, 1U);
+}
+
+TEST_F(RegistryTest, WorkOnForgottenBytesEndsBeforeTheyAreGone) {
+    const BeginGrant grant = begin(alpha_, 1);
+    const Work seal = *registry_.start_seal(alpha_, grant.lease);
+    sealed(alpha_, 2);
+    const Work move = **registry_.start_share(alpha_, key_of(1), span_of(2), Scope::fleet, {});
+    ASSERT_TRUE(registry_.start_forget(kAlpha));
+    EXPECT_EQ(registry_.sweep_forgotten(kAlpha), (Remains{0, 0, 2})) << "workers still read them";
+    EXPECT_EQ(registry_.finish_seal(seal, content_of(1), {}, at_ms(2)).error().code(),
+              Errc::cancelled);
+    const Location copy = location_of(77, 100, kernel_pool_);
+    EXPECT_EQ(registry_.finish_share(move, content_of(2), copy, Scope::fleet, {}).error().code(),
+              Errc::cancelled);
+    EXPECT_EQ(registry_.sweep_forgotten(kAlpha), Remains{});
+    const auto freed = registry_.take_freed();
+    ASSERT_EQ(freed.size(), 3U) << "the copy, too";
+    for (const FreedLocation& one : freed) {
+        EXPECT_EQ(one.owner, kAlpha);
+    }
+    registry_.end_forget(kAlpha);
+}
+
+TEST_F(RegistryTest, AForgottenCellMayBeEvictedMeanwhile) {
+    sealed(alpha_, 1);
+    const LeaseRef held = lease(alpha_, 1);
+    ASSERT_TRUE(registry_.start_forget(kAlpha));
+    ASSERT_TRUE(registry_.release(alpha_, held));
+    ASSERT_TRUE(registry_.evict_for(kAlpha, kernel_pool_, 100));
+    EXPECT_EQ(registry_.sweep_forgotten(kAlpha), Remains{});
+    registry_.end_forget(kAlpha);
 }
 
 TEST_F(RegistryTest, RestoredCellsAreWhatTheyWere) {

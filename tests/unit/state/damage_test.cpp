@@ -9,12 +9,15 @@
 #include <random>
 
 #include "fixture.hpp"
+#include "state/database.hpp"
 
 namespace cxlpool {
 namespace {
 
+using test::after_erasure;
 using test::extreme_tenant;
 using test::kWall;
+using test::plain_cell;
 using test::plain_tenant;
 using ::testing::HasSubstr;
 
@@ -47,8 +50,9 @@ class Damage : public test::StateTest {
             }
         }
         return store.save({extreme_tenant()}) &&
-               store.begin_erasure(TenantId{3}, 0, "begun", kWall) &&
-               store.finish_erasure(TenantId{3}, 0, "done", std::string(6000, '7'), kWall);
+               store.begin_erasure(plain_tenant(3, "tenant-3"), "begun", kWall) &&
+               store.finish_erasure(after_erasure(3, "tenant-3"), "done", std::string(6000, '7'),
+                                    kWall);
     }
 
     void put_back(const std::string& file_bytes, const std::optional<std::string>& log_bytes) {
@@ -217,6 +221,26 @@ TEST_F(Damage, AGoodCopyPutBackIsTaken) {
     ASSERT_FALSE(open());
     spill(file(), file_);
     EXPECT_TRUE(opens_or_is_kept(file_));
+}
+
+// What SQLite finds in order, the seal of the row does not.
+TEST_F(Damage, ACellThatIsNotWhatWasWritten) {
+    for (const char* change :
+         {"UPDATE cell SET body = replace(body, '\"scope\":\"agent\"', '\"scope\":\"fleet\"')",
+          "UPDATE cell SET id = 8", "UPDATE cell SET body = '{}'",
+          "INSERT INTO cell SELECT 9, body, seal FROM cell"}) {
+        std::filesystem::remove_all(directory());
+        ASSERT_TRUE(opened()->save_cells({plain_cell(7)}, {}));
+        {
+            auto database = state::Database::open(file(), state::Database::Access::write);
+            ASSERT_TRUE(database);
+            ASSERT_TRUE(database->run(change));
+        }
+        const auto refused = open();
+        ASSERT_FALSE(refused) << change;
+        EXPECT_EQ(refused.error().code(), Errc::malformed);
+        EXPECT_THAT(refused.error().message(), HasSubstr("is kept as"));
+    }
 }
 
 }  // namespace

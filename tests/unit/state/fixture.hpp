@@ -31,6 +31,12 @@ inline TenantRecord plain_tenant(std::uint64_t id, const std::string& name) {
     return out;
 }
 
+inline TenantRecord after_erasure(std::uint64_t id, const std::string& name) {
+    TenantRecord out = plain_tenant(id, name);
+    out.incarnation = 1;
+    return out;
+}
+
 inline CellRecord extreme_cell() {
     CellRecord out;
     out.id = CellId{kMaxU64};

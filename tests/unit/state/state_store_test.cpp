@@ -16,6 +16,7 @@
 namespace cxlpool {
 namespace {
 
+using test::after_erasure;
 using test::extreme_cell;
 using test::extreme_tenant;
 using test::kMaxU64;
@@ -159,28 +160,42 @@ TEST_F(Store, WhatBreaksARuleChangesNothing) {
 
 TEST_F(Store, TheJournalOfErasures) {
     const ErasureRecord begun{TenantId{kMaxU64}, kMaxU64, "begun", kWall, {}, ""};
+    const TenantRecord one = plain_tenant(1, "a");
     {
         const auto store = opened();
-        ASSERT_TRUE(store->begin_erasure(begun.tenant, begun.incarnation, "begun", kWall));
-        EXPECT_EQ(
-            store->begin_erasure(begun.tenant, begun.incarnation, "begun", kWall).error().code(),
-            Errc::already_exists);
-        ASSERT_TRUE(store->begin_erasure(TenantId{1}, 0, "begun", Timestamp{5}));
+        ASSERT_TRUE(store->begin_erasure(extreme_tenant(), "begun", kWall));
+        EXPECT_EQ(store->begin_erasure(extreme_tenant(), "begun", kWall).error().code(),
+                  Errc::already_exists);
+        ASSERT_TRUE(store->begin_erasure(one, "begun", Timestamp{5}));
         ASSERT_TRUE(store->advance_erasure(TenantId{1}, 0, "overwritten"));
     }
     const auto store = opened();
     const ErasureRecord advanced{TenantId{1}, 0, "overwritten", Timestamp{5}, {}, ""};
     EXPECT_THAT(*store->erasures(), ElementsAre(advanced, begun));
-    ASSERT_TRUE(store->finish_erasure(TenantId{1}, 0, "done", "{\"cells\":3}", kWall));
+    EXPECT_THAT(store->read()->tenants, ElementsAre(one, extreme_tenant()))
+        << "whose erasure it is is known after a crash, too";
+    const TenantRecord after = after_erasure(1, "a");
+    ASSERT_TRUE(store->finish_erasure(after, "done", "{\"cells\":3}", kWall));
     const ErasureRecord finished{TenantId{1}, 0, "done", Timestamp{5}, kWall, "{\"cells\":3}"};
     EXPECT_THAT(store->read()->erasures, ElementsAre(finished, begun));
+    EXPECT_THAT(store->read()->tenants, ElementsAre(after, extreme_tenant()));
     EXPECT_EQ(store->advance_erasure(TenantId{1}, 0, "again").error().code(), Errc::wrong_state);
-    EXPECT_EQ(store->finish_erasure(TenantId{1}, 0, "done", "{}", kWall).error().code(),
-              Errc::wrong_state);
-    EXPECT_EQ(store->advance_erasure(TenantId{1}, 1, "again").error().code(), Errc::not_found);
-    EXPECT_EQ(store->begin_erasure(TenantId{1}, 1, "Begun", kWall).error().code(),
+    EXPECT_EQ(store->finish_erasure(after, "done", "{}", kWall).error().code(), Errc::wrong_state);
+    EXPECT_EQ(store->finish_erasure(one, "done", "{}", kWall).error().code(),
               Errc::invalid_argument);
-    EXPECT_TRUE(store->begin_erasure(TenantId{1}, 1, "begun", kWall));
+    EXPECT_EQ(store->advance_erasure(TenantId{1}, 1, "again").error().code(), Errc::not_found);
+    EXPECT_EQ(store->begin_erasure(after, "Begun", kWall).error().code(), Errc::invalid_argument);
+    EXPECT_TRUE(store->begin_erasure(after, "begun", kWall));
+}
+
+TEST_F(Store, AnErasureThatCannotFinishLeavesTheTenantAsItWas) {
+    const auto store = opened();
+    ASSERT_TRUE(store->save({plain_tenant(1, "a"), plain_tenant(2, "b")}));
+    ASSERT_TRUE(store->begin_erasure(plain_tenant(1, "a"), "begun", kWall));
+    EXPECT_EQ(store->finish_erasure(after_erasure(1, "b"), "done", "{}", kWall).error().code(),
+              Errc::already_exists);
+    EXPECT_THAT(store->read()->tenants, ElementsAre(plain_tenant(1, "a"), plain_tenant(2, "b")));
+    EXPECT_FALSE(store->erasures()->at(0).finished);
 }
 
 TEST_F(Store, TheFirstStartDecidesTheMode) {

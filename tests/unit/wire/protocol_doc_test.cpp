@@ -151,6 +151,8 @@ const std::map<std::string, Rows>& layouts() {
         {"document_more request", rows_of<DocumentMoreRequest>()},
         {"document reply", rows_of<DocumentReply>()},
         {"reload reply", rows_of<ReloadReply>()},
+        {"forget request", rows_of<ForgetRequest>()},
+        {"forget reply", rows_of<ForgetReply>()},
         {"error reply", rows_of<ErrorText>()},
     };
     return all;

@@ -153,6 +153,8 @@ inline std::vector<Sample> all() {
     request("tenant_change",
             TenantChangeRequest{TenantOp::reserve, 0x0102030405060708, 64ULL << 30U, "", "cxl0"});
     reply("tenant_change", Type::tenant_change, EmptyReply{});
+    request("forget", ForgetRequest{0x0102030405060708, 30'000});
+    reply("forget", Type::forget, ForgetReply{"{\"schema\":\"cxlpool-receipt/1\"}\n"});
     return list;
 }
 
