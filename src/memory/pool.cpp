@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -33,6 +34,14 @@ class RangeSet {
         const std::uint64_t end = extent.offset_bytes + extent.length_bytes;
         const auto next = ranges_.lower_bound(end);
         return next != ranges_.begin() && std::prev(next)->second > extent.offset_bytes;
+    }
+    // The first bytes, at most that many.
+    std::optional<Extent> first(std::uint64_t max_bytes) const {
+        if (ranges_.empty() || max_bytes == 0) {
+            return std::nullopt;
+        }
+        const auto [begin, end] = *ranges_.begin();
+        return Extent{begin, std::min(end - begin, max_bytes)};
     }
     void subtract(const Extent& extent) {
         const std::uint64_t begin = extent.offset_bytes;
@@ -371,6 +380,21 @@ void Pool::drop_unused() {
     for (const std::uint64_t id : unused) {
         impl_->destroy(id, impl_->segments.at(id));
     }
+}
+
+std::optional<Placement> Pool::place_unscrubbed(std::uint64_t max_bytes) {
+    if (!impl_->traits().single_segment) {
+        return std::nullopt;
+    }
+    auto& [id, state] = *impl_->segments.begin();
+    const std::uint64_t most = max_bytes & ~(state.extents.alignment_bytes() - 1);
+    const std::optional<Extent> found = state.unscrubbed.first(most);
+    if (!found) {
+        return std::nullopt;
+    }
+    const Placement placement{SegmentId{id}, *found, found->length_bytes};
+    CXLPOOL_CHECK(restore(placement).has_value());
+    return placement;
 }
 
 Result<Placement> Pool::place_private(TenantId owner, std::uint64_t length_bytes) {

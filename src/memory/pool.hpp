@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -105,6 +106,10 @@ class Pool {
     // invalid_argument, already_exists (some are handed out).
     Result<void> restore(const Placement& placement);
     void drop_unused();
+    // At a start, after the last restore(): up to `max_bytes` of a single segment that an earlier
+    // process may have left bytes in, handed out so that they can be released, and thereby
+    // overwritten. Nothing when there are none.
+    std::optional<Placement> place_unscrubbed(std::uint64_t max_bytes);
 
     // Writable by the owner's engines. Errors: invalid_argument, capacity, limit_exceeded,
     // out_of_memory, io.

@@ -17,6 +17,9 @@ constexpr const char* kBegun = "begun";
 constexpr const char* kOverwritten = "overwritten";
 constexpr const char* kFinished = "finished";
 
+// Whose the bytes are that an earlier process left.
+constexpr TenantId kNobody{};
+
 // All of them fit into what a document may have.
 constexpr std::size_t kMaxReceipts = 4096;
 
@@ -67,6 +70,20 @@ void Server::resume_erasures() {
         erasure.report.started = record.started;
         erasure.report.resumed = true;
         start_forgetting(record.tenant, erasure);
+    }
+    if (!erasures_.empty()) {
+        overwrite_what_was_left();
+    }
+}
+
+void Server::overwrite_what_was_left() {
+    // On a device lie the bytes of cells that were gone, and not overwritten yet, when the last
+    // process ended; nobody knows whose.
+    constexpr std::uint64_t kAtOnceBytes = 256ULL << 20U;
+    for (std::size_t i = 0; i < pools_.size(); ++i) {
+        while (const auto left = pools_[i].pool->place_unscrubbed(kAtOnceBytes)) {
+            release_location(located(i, *left, false), kNobody);
+        }
     }
 }
 
@@ -144,7 +161,8 @@ bool Server::is_overwritten(TenantId tenant, RunningErasure& erasure) {
         remains = registry_.sweep_forgotten(tenant);
     }
     settle();
-    return remains == Remains{} && scrubs_of_.count(tenant) == 0;
+    const bool left_over = erasure.report.resumed && scrubs_of_.count(kNobody) != 0;
+    return remains == Remains{} && scrubs_of_.count(tenant) == 0 && !left_over;
 }
 
 void Server::write_journal(TenantId tenant, std::function<Result<void>(StateStore&)> write,

@@ -321,9 +321,12 @@ void Server::save_later(const CellChanges& changes) {
 }
 
 void Server::finish_saving_cells(const CellChanges& changes, const Result<void>& saved) {
-    if (!saved) {
+    if (!saved && !std::exchange(saving_cells_failed_, true)) {
         spdlog::error("keeping {} cells failed: {}; it is tried again",
                       changes.put.size() + changes.gone.size(), saved.error().message());
+    }
+    saving_cells_failed_ = !saved;
+    if (!saved) {
         save_later(changes);
     }
     for (AnswerWhenKept& waiting : std::exchange(answers_being_kept_, {})) {

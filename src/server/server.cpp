@@ -525,7 +525,7 @@ void Server::start_scrubs() {
     // out of circulation until their turn.
     while (!scrubs_.empty() && running_scrubs_ < kMaxRunningScrubs) {
         const Scrub scrub = scrubs_.front();
-        const bool verify = erasures_.count(scrub.owner) != 0;
+        const bool verify = !scrub.owner || erasures_.count(scrub.owner) != 0;
         auto done = std::make_shared<Result<void>>();
         const Result<void> accepted = workers_->submit(
             [bytes = scrub.bytes, verify, done] { *done = overwrite(bytes, verify); },

@@ -260,6 +260,7 @@ class Server {
     // erasure.cpp
     void forget(Session& session, std::uint64_t cookie, const wire::ForgetRequest& request);
     void resume_erasures();
+    void overwrite_what_was_left();
     // Does what can be done now for each tenant that is being erased.
     void advance_erasures();
     struct RunningErasure;
@@ -328,6 +329,7 @@ class Server {
     std::deque<std::string> receipts_;  // the last ones
     std::set<CellId> unsaved_cells_;
     std::shared_ptr<const CellChanges> cells_being_saved_;
+    bool saving_cells_failed_ = false;                // said once, until it succeeds again
     std::vector<AnswerWhenKept> answers_when_kept_;   // bounded by the pending requests
     std::vector<AnswerWhenKept> answers_being_kept_;  // to the save that runs
     std::unique_ptr<SegmentProvider> boards_;

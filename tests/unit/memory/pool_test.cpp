@@ -669,6 +669,25 @@ TEST_F(KeptPool, RefusesWhatIsNoSegmentOfThePool) {
     small->check();
 }
 
+TEST_F(PoolTest, WhatAnEarlierProcessLeftOnADeviceCanBeOverwritten) {
+    const auto pool = make_device(4 * kMiB);
+    ASSERT_TRUE(pool->restore({SegmentId{1}, {kMiB, 8192}, 5000}));
+    std::uint64_t bytes = 0;
+    std::size_t pieces = 0;
+    while (const std::optional<Placement> left = pool->place_unscrubbed(kMiB)) {
+        EXPECT_LE(left->length_bytes, kMiB);
+        EXPECT_FALSE(pool->needs_scrub(*left));
+        bytes += left->length_bytes;
+        ++pieces;
+        pool->check();
+        ASSERT_TRUE(pool->release(*left));
+    }
+    EXPECT_EQ(bytes, 4 * kMiB - 8192);
+    EXPECT_EQ(pieces, 4U);
+    EXPECT_FALSE(pool->needs_scrub(*pool->place_private(kOne, kMiB)));
+    EXPECT_FALSE(make(4 * kMiB, kMiB)->place_unscrubbed(kMiB)) << "segments are made anew";
+}
+
 TEST_F(PoolTest, ADeviceKeepsItsBytesAndRestoresIntoItsOneSegment) {
     const auto pool = make_device(8 * kMiB);
     const Placement kept{SegmentId{1}, {kMiB, 8192}, 5000};
