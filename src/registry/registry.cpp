@@ -470,7 +470,7 @@ Result<void> Registry::add_tenant(TenantId tenant, TenantSettings settings) {
         return Error{Errc::invalid_argument, kNoWeight};
     }
     impl_->residency.set_weight(tenant, settings.weight);
-    impl_->tenants.emplace(tenant, Tenant{std::move(settings), {}});
+    impl_->tenants.emplace(tenant, Tenant{std::move(settings), {}, false, {}});
     return {};
 }
 

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -21,6 +22,12 @@ inline SpanDigest span_of(std::uint8_t n) {
     SpanDigest span;
     span.bytes.fill(n);
     return span;
+}
+
+// Numbers of spans.
+template <typename... Numbers>
+constexpr std::array<std::uint8_t, sizeof...(Numbers)> spans(Numbers... numbers) {
+    return {static_cast<std::uint8_t>(numbers)...};
 }
 
 // An engine of one tenant, with one context.

@@ -24,6 +24,7 @@ using testing::Ended;
 using testing::Engine;
 using ::testing::HasSubstr;
 using testing::span_of;
+using testing::spans;
 using namespace wire;  // NOLINT: every second word here is a message
 
 constexpr int kErased = 0x5A;  // what the first tenant fills its cells with
@@ -54,11 +55,11 @@ class Forget : public ::testing::Test {
     // which 13 is.
     void store() {
         Engine first(daemon_, 1);
-        for (const std::uint8_t n : {1, 2, 3, 4, 5, 6}) {
+        for (const std::uint8_t n : spans(1, 2, 3, 4, 5, 6)) {
             first.store(n, kErased);
         }
         Engine second(daemon_, 2);
-        for (const std::uint8_t n : {11, 12, 13}) {
+        for (const std::uint8_t n : spans(11, 12, 13)) {
             second.store(n, kOthers);
         }
         first.share(5);
@@ -70,13 +71,13 @@ class Forget : public ::testing::Test {
     }
     void expect_erased() {
         Engine first(daemon_, 1);
-        for (const std::uint8_t n : {1, 2, 3, 4, 5, 6, 7}) {
+        for (const std::uint8_t n : spans(1, 2, 3, 4, 5, 6, 7)) {
             EXPECT_EQ(first.look_up(n), "miss/absent");
         }
         EXPECT_EQ(first.look_up(13), "hit/in_place 51");
         Engine second(daemon_, 2);
         EXPECT_EQ(second.look_up(5), "miss/absent");
-        for (const std::uint8_t n : {11, 12, 13}) {
+        for (const std::uint8_t n : spans(11, 12, 13)) {
             EXPECT_EQ(second.look_up(n), "hit/in_place 51");
         }
         EXPECT_EQ(segments_with_erased_bytes(), 0);

@@ -20,6 +20,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using testing::span_of;
+using testing::spans;
 using namespace wire;  // NOLINT: every second word here is a message
 
 class KeptCells : public ::testing::Test {
@@ -42,7 +43,7 @@ class KeptCells : public ::testing::Test {
     // on the disk when it is answered, and all that came before it.
     void store_some() {
         Engine engine(daemon_, 1);
-        for (const std::uint8_t n : {1, 2, 3, 4}) {
+        for (const std::uint8_t n : spans(1, 2, 3, 4)) {
             engine.store(n, n);
         }
         engine.share(2);
@@ -107,7 +108,7 @@ TEST_F(KeptCells, AreDroppedWithTheirMemory) {
     store_some();
     restart();
     Engine engine(daemon_, 1);
-    for (const std::uint8_t n : {1, 2, 3, 4, 5}) {
+    for (const std::uint8_t n : spans(1, 2, 3, 4, 5)) {
         EXPECT_EQ(engine.look_up(n), "miss/absent");
     }
     EXPECT_THAT(counters(1), HasSubstr("\"cells\":0,\"bytes\":0"));
