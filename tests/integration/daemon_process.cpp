@@ -17,6 +17,7 @@
 #include <filesystem>
 #include <fstream>
 #include <sstream>
+#include <string_view>
 
 namespace cxlpool::testing {
 namespace {
@@ -42,6 +43,8 @@ std::string slurp(const std::string& path) {
     ::execv(argv[0], argv.data());
     ::_exit(127);
 }
+
+constexpr std::string_view kMark = "X_MARK=1";
 
 int exit_status(int wait_status) {
     return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : 128 + WTERMSIG(wait_status);
@@ -145,11 +148,30 @@ void DaemonProcess::manage(int end) {
             }
         } else if (told.rfind("FDSTOREREMOVE=1", 0) == 0) {
             stored_.erase(name);
+        } else if (told == kMark) {
+            ++marks_heard_;
+            told_.notify_all();
         } else {
             notifications_.push_back(told);
             told_.notify_all();
         }
     }
+}
+
+void DaemonProcess::catch_up() const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string path = dir_.path() + "/notify";
+    std::strncpy(address.sun_path, path.c_str(), sizeof address.sun_path - 1);
+    const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    std::unique_lock lock(mutex_);
+    const std::uint64_t mark = ++marks_said_;
+    lock.unlock();  // the manager takes it while this waits for room
+    EXPECT_EQ(::sendto(socket.get(), kMark.data(), kMark.size(), 0,
+                       reinterpret_cast<const sockaddr*>(&address), sizeof address),
+              static_cast<ssize_t>(kMark.size()));
+    lock.lock();
+    told_.wait(lock, [&] { return marks_heard_ >= mark; });
 }
 
 void DaemonProcess::keep_descriptors() {
@@ -158,6 +180,7 @@ void DaemonProcess::keep_descriptors() {
 }
 
 std::vector<std::string> DaemonProcess::stored_descriptors() const {
+    catch_up();
     const std::lock_guard lock(mutex_);
     std::vector<std::string> out;
     for (const auto& [name, descriptor] : stored_) {
@@ -167,6 +190,7 @@ std::vector<std::string> DaemonProcess::stored_descriptors() const {
 }
 
 UniqueFd DaemonProcess::stored_descriptor(const std::string& name) const {
+    catch_up();
     const std::lock_guard lock(mutex_);
     const auto at = stored_.find(name);
     return UniqueFd(at == stored_.end() ? -1 : ::fcntl(at->second.get(), F_DUPFD_CLOEXEC, 0));
@@ -202,6 +226,7 @@ bool DaemonProcess::start(const std::string& config, const std::vector<std::stri
     }
     arguments.insert(arguments.end(), {"--config", file});
     arguments.insert(arguments.end(), options.begin(), options.end());
+    catch_up();
     // In the child nobody else has the lock.
     std::unique_lock lock(mutex_);
     pid_ = ::fork();

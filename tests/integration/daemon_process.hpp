@@ -88,13 +88,16 @@ class DaemonProcess {
     std::string notification(int timeout_ms);  // the next; empty: none in time
     void manage(int end);                      // the service manager's thread
     void pass_descriptors() const;             // in the child
+    void catch_up() const;  // until the service manager has heard all that was said before
     std::vector<std::string> command_;
     TempDir dir_;
     UniqueFd notify_;
     UniqueFd ended_managing_;
     mutable std::mutex mutex_;
-    std::condition_variable told_;
+    mutable std::condition_variable told_;
     std::deque<std::string> notifications_;
+    mutable std::uint64_t marks_said_ = 0;
+    std::uint64_t marks_heard_ = 0;
     bool keeps_ = false;
     std::map<std::string, UniqueFd> stored_;
     std::thread manager_;
