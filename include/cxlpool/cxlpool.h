@@ -413,6 +413,41 @@ typedef struct cxlpool_placement_directive {
     uint64_t recompute_ns;   /* as the cell had it; or CXLPOOL_UNKNOWN */
 } cxlpool_placement_directive;
 
+/* What the daemon counts of the tenant that a client acts as, over all its connections, and of
+ * nobody else: how many cells of other tenants went for its own is not told, nor what a pool has
+ * room for. The first six count since the daemon's start; who wants a window subtracts. */
+typedef struct cxlpool_tenant_statistics {
+    size_t struct_size;
+    uint64_t hits;
+    uint64_t misses;
+    uint64_t evictions_suffered; /* cells of this tenant that went so that there was room */
+    uint64_t evictions_self;     /* of those, for new cells of its own */
+    uint64_t cells_materialised; /* sealed */
+    uint64_t bytes_materialised;
+    uint64_t cells; /* now: filling, sealed and quarantined */
+    uint64_t bytes; /* of those cells */
+    uint64_t live_leases;
+    uint32_t tier_rows;    /* that there are, also when fewer were asked for */
+    uint32_t refusal_rows; /* the same */
+} cxlpool_tenant_statistics;
+
+/* A tier in which the tenant holds or has reserved something. */
+typedef struct cxlpool_tier_statistics {
+    size_t struct_size;
+    uint32_t tier; /* CXLPOOL_TIER_ */
+    uint32_t reserved;
+    uint64_t resident_bytes; /* that it is charged: segments of its own count whole */
+    uint64_t reserved_bytes; /* that nobody else's demand takes from it */
+} cxlpool_tier_statistics;
+
+/* Requests of the tenant that were answered with an error. */
+typedef struct cxlpool_refusal_statistics {
+    size_t struct_size;
+    uint32_t code; /* CXLPOOL_E_, or one that a newer daemon has */
+    uint32_t reserved;
+    uint64_t count; /* since the daemon's start */
+} cxlpool_refusal_statistics;
+
 /* A connection to the daemon as one tenant. */
 typedef struct cxlpool_client cxlpool_client;
 /* A context that is registered on one client. */
@@ -633,6 +668,18 @@ CXLPOOL_API int cxlpool_plan_fleet(cxlpool_client* client, const cxlpool_fleet_q
 CXLPOOL_API int cxlpool_plan_placement(cxlpool_client* client, const cxlpool_placement_tier* tiers,
                                        size_t n_tiers, const cxlpool_placement_cell* cells,
                                        size_t n, cxlpool_placement_directive* out);
+
+/* --- statistics ------------------------------------------------------------------------------- */
+
+/* What the tenant of this client did and holds. Set out->struct_size before, and the struct_size of
+ * the first row of each array: that is how far apart the rows are, and all that are written get it.
+ * At most `tier_room` and `refusal_room` rows are written, in ascending order of tier and code;
+ * out->tier_rows and out->refusal_rows say how many there are. An array may be NULL when its room
+ * is 0; 7 tiers are all that there can be. Blocks.
+ * Errors: the common ones. CXLPOOL_E_UNKNOWN_WORD  The daemon is older than this call. */
+CXLPOOL_API int cxlpool_statistics(cxlpool_client* client, cxlpool_tenant_statistics* out,
+                                   cxlpool_tier_statistics* tiers, size_t tier_room,
+                                   cxlpool_refusal_statistics* refusals, size_t refusal_room);
 
 /* --- words ------------------------------------------------------------------------------------ */
 

@@ -17,6 +17,7 @@
 #ifndef CXLPOOL_CXLPOOL_HPP
 #define CXLPOOL_CXLPOOL_HPP
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -41,6 +42,15 @@ using FleetAnswer = cxlpool_fleet_plan;
 using LadderTier = cxlpool_placement_tier;
 using LadderCell = cxlpool_placement_cell;
 using LadderAnswer = cxlpool_placement_directive;
+using TenantStatistics = cxlpool_tenant_statistics;
+using TierStatistics = cxlpool_tier_statistics;
+using RefusalStatistics = cxlpool_refusal_statistics;
+
+struct Statistics {
+    TenantStatistics tenant{};
+    std::vector<TierStatistics> tiers;
+    std::vector<RefusalStatistics> refusals;
+};
 
 struct Failure {
     int code = CXLPOOL_OK;  // CXLPOOL_E_
@@ -356,6 +366,24 @@ class Client {
             return detail::last_failure(code);
         }
         return answers;
+    }
+    // Every row that there is, up to 128 of each kind.
+    Expected<Statistics> statistics() {
+        constexpr std::size_t kRoom = 128;
+        Statistics all;
+        all.tenant.struct_size = sizeof all.tenant;
+        all.tiers.resize(kRoom);
+        all.tiers.front().struct_size = sizeof(TierStatistics);
+        all.refusals.resize(kRoom);
+        all.refusals.front().struct_size = sizeof(RefusalStatistics);
+        const int code = cxlpool_statistics(client_.get(), &all.tenant, all.tiers.data(), kRoom,
+                                            all.refusals.data(), kRoom);
+        if (code != CXLPOOL_OK) {
+            return detail::last_failure(code);
+        }
+        all.tiers.resize(std::min<std::size_t>(kRoom, all.tenant.tier_rows));
+        all.refusals.resize(std::min<std::size_t>(kRoom, all.tenant.refusal_rows));
+        return all;
     }
     cxlpool_client* get() noexcept { return client_.get(); }
 

@@ -111,6 +111,21 @@ void copy_out(T* to, T value) noexcept {
     std::memcpy(to, &value, known);
 }
 
+// Rows of the caller's size: as many as there is room for.
+template <typename Row>
+bool has_room(const Row* rows, std::size_t room) noexcept {
+    return room == 0 || (has_size(rows) && rows->struct_size % alignof(Row) == 0);
+}
+template <typename Row, typename From, typename Convert>
+void copy_rows(Row* rows, std::size_t room, const std::vector<From>& from, Convert convert) {
+    for (std::size_t i = 0; i < std::min(room, from.size()); ++i) {
+        auto* row =
+            reinterpret_cast<Row*>(reinterpret_cast<unsigned char*>(rows) + i * rows->struct_size);
+        row->struct_size = rows->struct_size;
+        copy_out(row, convert(from[i]));
+    }
+}
+
 constexpr const char* kNull = "a pointer is null";
 constexpr const char* kBadStruct =
     "a structure is null, of a size that this library does not have, or asks for something that "
@@ -194,6 +209,21 @@ cxlpool_placement_directive directive_to(const wire::PlacementItem& from) noexce
     directive.return_cost_ns = from.return_cost_ns;
     directive.recompute_ns = from.recompute_ns;
     return directive;
+}
+
+cxlpool_tier_statistics tier_statistics_to(const wire::TierStatistics& from) noexcept {
+    cxlpool_tier_statistics row{};
+    row.tier = from.tier;
+    row.resident_bytes = from.resident_bytes;
+    row.reserved_bytes = from.reserved_bytes;
+    return row;
+}
+
+cxlpool_refusal_statistics refusal_statistics_to(const wire::RefusalRow& from) noexcept {
+    cxlpool_refusal_statistics row{};
+    row.code = from.code;
+    row.count = from.count;
+    return row;
 }
 
 std::string socket_path(const cxlpool_options& options) {
@@ -666,6 +696,39 @@ int cxlpool_plan_placement(cxlpool_client* client, const cxlpool_placement_tier*
             return fail(reply.error());
         }
         std::transform(reply->items.begin(), reply->items.end(), out, directive_to);
+        return kOk;
+    });
+}
+
+int cxlpool_statistics(cxlpool_client* client, cxlpool_tenant_statistics* out,
+                       cxlpool_tier_statistics* tiers, size_t tier_room,
+                       cxlpool_refusal_statistics* refusals, size_t refusal_room) {
+    return guarded([&] {
+        if (client == nullptr) {
+            return refuse_argument(kNull);
+        }
+        if (!has_size(out) || !has_room(tiers, tier_room) || !has_room(refusals, refusal_room)) {
+            return refuse_argument(kBadStruct);
+        }
+        const auto reply = client->session->own_statistics();
+        if (!reply) {
+            return fail(reply.error());
+        }
+        cxlpool_tenant_statistics said{};
+        said.hits = reply->hits;
+        said.misses = reply->misses;
+        said.evictions_suffered = reply->evictions_suffered;
+        said.evictions_self = reply->evictions_self;
+        said.cells_materialised = reply->cells_materialised;
+        said.bytes_materialised = reply->bytes_materialised;
+        said.cells = reply->cells;
+        said.bytes = reply->bytes;
+        said.live_leases = reply->live_leases;
+        said.tier_rows = static_cast<std::uint32_t>(reply->tiers.size());
+        said.refusal_rows = static_cast<std::uint32_t>(reply->refusals.size());
+        copy_out(out, said);
+        copy_rows(tiers, tier_room, reply->tiers, tier_statistics_to);
+        copy_rows(refusals, refusal_room, reply->refusals, refusal_statistics_to);
         return kOk;
     });
 }

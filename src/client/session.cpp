@@ -333,4 +333,12 @@ Result<wire::PlanPlacementReply> Session::plan_placement(wire::PlanPlacementRequ
     return reply;
 }
 
+Result<wire::OwnStatisticsReply> Session::own_statistics() {
+    const auto turn = take_turn();
+    if (!turn) {
+        return turn.error();
+    }
+    return ask<wire::OwnStatisticsReply>(wire::OwnStatisticsRequest{});
+}
+
 }  // namespace cxlpool::client

@@ -57,6 +57,7 @@ class Session {
     Result<UniqueFd> open_segment(std::uint32_t segment, wire::MapAccess access);
     Result<wire::PlanFleetReply> plan_fleet(wire::PlanFleetRequest request);
     Result<wire::PlanPlacementReply> plan_placement(wire::PlanPlacementRequest request);
+    Result<wire::OwnStatisticsReply> own_statistics();
 
   private:
     Session(Connection connection, LeaseBoard board, const Clock& clock);

@@ -1097,6 +1097,11 @@ TenantCounters Registry::counters(TenantId tenant) const noexcept {
     return at == impl_->tenants.end() ? TenantCounters{} : at->second.counters;
 }
 
+EvictionFlow Registry::eviction_flow(TenantId causer, TenantId victim) const noexcept {
+    const auto at = impl_->flows.find({causer, victim});
+    return at == impl_->flows.end() ? EvictionFlow{causer, victim} : at->second;
+}
+
 std::vector<EvictionFlow> Registry::eviction_flows() const {
     std::vector<EvictionFlow> out;
     for (const auto& [who, flow] : impl_->flows) {

@@ -345,6 +345,8 @@ class Registry {
     TenantCounters counters(TenantId tenant) const noexcept;
     // Without those who caused none and suffered none; by causer, then victim.
     std::vector<EvictionFlow> eviction_flows() const;
+    // Zeros when there was none.
+    EvictionFlow eviction_flow(TenantId causer, TenantId victim) const noexcept;
     std::size_t pool_count() const noexcept;
     PoolResidency residency(std::size_t pool) const;
     std::uint64_t resident_bytes(TenantId tenant, std::size_t pool) const noexcept;

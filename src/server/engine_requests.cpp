@@ -7,6 +7,7 @@
 #include "base/check.hpp"
 #include "domain/fleet_plan.hpp"
 #include "memory/guarded.hpp"
+#include "server/own_statistics.hpp"
 #include "server/placement_request.hpp"
 #include "server/server.hpp"
 #include "server/wire_context.hpp"
@@ -100,6 +101,9 @@ void Server::dispatch(Session& session, const wire::Request& request) {
                 [&](const wire::RenewRequest& r) { answer = renew(session, r); },
                 [&](const wire::PlanFleetRequest& r) { answer = plan_fleet(r); },
                 [&](const wire::PlanPlacementRequest& r) { answer = plan_placement(r); },
+                [&](const wire::OwnStatisticsRequest&) {
+                    answer = Reply(own_statistics(registry_, session.tenant, refusals_));
+                },
                 [&](const wire::AdjudicateRequest& r) { adjudicate(session, cookie, r); },
                 [&](const wire::DocumentRequest& r) { document(session, cookie, r); },
                 [&](const wire::DocumentMoreRequest& r) { answer = document_more(session, r); },

@@ -216,6 +216,9 @@ template <typename C>
 void layout(C& /*c*/, Field<C, ReloadRequest> /*m*/) {}
 
 template <typename C>
+void layout(C& /*c*/, Field<C, OwnStatisticsRequest> /*m*/) {}
+
+template <typename C>
 void layout(C& /*c*/, Field<C, EmptyReply> /*m*/) {}
 
 template <typename C>
@@ -318,6 +321,31 @@ void layout(C& c, Field<C, PlanPlacementReply> m) {
         codec.template word<std::uint8_t>("return source", item.return_source, 0, kLastSource);
         codec.number("return cost", item.return_cost_ns);
         codec.number("recompute", item.recompute_ns);
+    });
+}
+
+template <typename C>
+void layout(C& c, Field<C, OwnStatisticsReply> m) {
+    c.number("hits", m.hits);
+    c.number("misses", m.misses);
+    c.number("evictions suffered", m.evictions_suffered);
+    c.number("evictions self", m.evictions_self);
+    c.number("cells materialised", m.cells_materialised);
+    c.number("bytes materialised", m.bytes_materialised);
+    c.number("cells", m.cells);
+    c.number("bytes", m.bytes);
+    c.number("live leases", m.live_leases);
+    c.list("tiers", m.tiers, 0, kLastTier, 24, [](C& codec, Field<C, TierStatistics> row) {
+        codec.template word<std::uint8_t>("tier", row.tier, 1, kLastTier);
+        codec.reserved(7);
+        codec.number("resident", row.resident_bytes);
+        codec.number("reserved", row.reserved_bytes);
+    });
+    c.list("refusals", m.refusals, 0, kMaxRefusalRows, 16, [](C& codec, Field<C, RefusalRow> row) {
+        codec.number("code", row.code);
+        codec.require(row.code != 0, Errc::invalid_argument, "code", "0 is no refusal");
+        codec.reserved(6);
+        codec.number("count", row.count);
     });
 }
 

@@ -34,6 +34,7 @@ constexpr std::array kTypes{
     TypeRow{Type::reload, "reload"},
     TypeRow{Type::tenant_change, "tenant_change"},
     TypeRow{Type::forget, "forget"},
+    TypeRow{Type::own_statistics, "own_statistics"},
 };
 
 // In the order of RequestBody's alternatives.
@@ -56,6 +57,7 @@ constexpr std::array kRequestTypes{
     Type::reload,
     Type::tenant_change,
     Type::forget,
+    Type::own_statistics,
 };
 static_assert(kRequestTypes.size() == std::variant_size_v<RequestBody>);
 
@@ -104,6 +106,8 @@ std::optional<ReplyBody> reply_body_of(Type type, Errc status) {
             return ReloadReply{};
         case Type::forget:
             return ForgetReply{};
+        case Type::own_statistics:
+            return OwnStatisticsReply{};
         case Type::context_release:
         case Type::share:
         case Type::release:

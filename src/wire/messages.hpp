@@ -42,6 +42,7 @@ inline constexpr std::size_t kMaxDocumentBytes = 4U << 20U;  // a topology of 1,
 inline constexpr std::size_t kMaxChunkBytes = 60000;
 inline constexpr std::size_t kMaxPlacementTiers = 7;    // the whole ladder
 inline constexpr std::size_t kMaxPlacementCells = 256;  // planned on the daemon's loop
+inline constexpr std::size_t kMaxRefusalRows = 128;     // one for each code: there are 26
 
 // The last members of enumerations that other modules own: domain's Scope, Regime, FleetAdvice.
 inline constexpr std::uint8_t kLastScope = 2;
@@ -76,6 +77,7 @@ enum class Type : std::uint16_t {
     reload = 67,
     tenant_change = 68,
     forget = 69,
+    own_statistics = 70,  // engines' own
 };
 std::string_view to_word(Type type) noexcept;
 
@@ -289,6 +291,39 @@ struct PlanPlacementReply {
     bool operator==(const PlanPlacementReply&) const = default;
 };
 
+struct OwnStatisticsRequest {
+    bool operator==(const OwnStatisticsRequest&) const = default;
+};
+struct TierStatistics {
+    std::uint8_t tier = 0;             // 1..kLastTier
+    std::uint64_t resident_bytes = 0;  // that the tenant is charged
+    std::uint64_t reserved_bytes = 0;
+    bool operator==(const TierStatistics&) const = default;
+};
+struct RefusalRow {
+    std::uint16_t code = 0;  // Errc, also one of a newer daemon; not ok
+    std::uint64_t count = 0;
+    bool operator==(const RefusalRow&) const = default;
+};
+// Of the connection's tenant alone, all its connections together. What its cells pushed out of
+// others is not in it: that would say that they stored something.
+struct OwnStatisticsReply {
+    // Since the daemon's start.
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;
+    std::uint64_t evictions_suffered = 0;  // its cells that went so that there was room
+    std::uint64_t evictions_self = 0;      // of those, for its own new ones
+    std::uint64_t cells_materialised = 0;
+    std::uint64_t bytes_materialised = 0;
+    // Now.
+    std::uint64_t cells = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t live_leases = 0;
+    std::vector<TierStatistics> tiers;  // where it holds or has reserved something; ascending
+    std::vector<RefusalRow> refusals;   // ascending
+    bool operator==(const OwnStatisticsReply&) const = default;
+};
+
 enum class Decision : std::uint8_t { trust = 1, taint = 2, poison = 3 };
 struct AdjudicateRequest {
     std::uint64_t owner = 0;
@@ -378,10 +413,12 @@ using RequestBody =
     std::variant<HelloRequest, ContextRegisterRequest, ContextReleaseRequest, LookupRequest,
                  BeginRequest, MapRequest, SealRequest, ShareRequest, ReleaseRequest, RenewRequest,
                  PlanFleetRequest, PlanPlacementRequest, AdjudicateRequest, DocumentRequest,
-                 DocumentMoreRequest, ReloadRequest, TenantChangeRequest, ForgetRequest>;
+                 DocumentMoreRequest, ReloadRequest, TenantChangeRequest, ForgetRequest,
+                 OwnStatisticsRequest>;
 using ReplyBody = std::variant<EmptyReply, ErrorText, HelloReply, ContextRegisterReply, LookupReply,
                                BeginReply, MapReply, SealReply, RenewReply, PlanFleetReply,
-                               PlanPlacementReply, DocumentReply, ReloadReply, ForgetReply>;
+                               PlanPlacementReply, DocumentReply, ReloadReply, ForgetReply,
+                               OwnStatisticsReply>;
 
 struct Request {
     std::uint64_t cookie = 0;

@@ -301,6 +301,20 @@ wire::ReplyBody FakeDaemon::reply_to(const wire::Request& request, UniqueFd& des
                 reply.items.back() = {static_cast<std::uint16_t>(Errc::wrong_state)};
                 return reply;
             },
+            [&](const wire::OwnStatisticsRequest&) -> wire::ReplyBody {
+                return wire::OwnStatisticsReply{
+                    1,
+                    2,
+                    3,
+                    4,
+                    5,
+                    6,
+                    7,
+                    8,
+                    9,
+                    {{2, 10, 0}, {4, 11, 12}},
+                    {{static_cast<std::uint16_t>(Errc::capacity), 13}, {999, 14}}};
+            },
             [&](const wire::DocumentRequest&) -> wire::ReplyBody {
                 return wire::DocumentReply{2, 0, "{}"};
             },

@@ -207,6 +207,65 @@ TEST(CApi, ThePlacementComesBackWhole) {
     EXPECT_EQ(std::get<wire::PlanPlacementRequest>(requests[0].body), asked);
 }
 
+cxlpool_tenant_statistics room_for_statistics() {
+    cxlpool_tenant_statistics out{};
+    out.struct_size = sizeof out;
+    return out;
+}
+
+TEST(CApi, StatisticsComeBackWhole) {
+    World w;
+    auto out = room_for_statistics();
+    cxlpool_tier_statistics tiers[7]{};
+    tiers[0].struct_size = sizeof tiers[0];
+    cxlpool_refusal_statistics refusals[30]{};
+    refusals[0].struct_size = sizeof refusals[0];
+    ASSERT_EQ(cxlpool_statistics(w.client, &out, tiers, 7, refusals, 30), CXLPOOL_OK);
+    const cxlpool_tenant_statistics expected{sizeof out, 1, 2, 3, 4, 5, 6, 7, 8, 9, 2, 2};
+    EXPECT_EQ(std::memcmp(&out, &expected, sizeof out), 0);
+    const cxlpool_tier_statistics of_tiers[3] = {{sizeof tiers[0], CXLPOOL_TIER_DRAM, 0, 10, 0},
+                                                 {sizeof tiers[0], CXLPOOL_TIER_CXL, 0, 11, 12},
+                                                 {}};
+    EXPECT_EQ(std::memcmp(tiers, of_tiers, sizeof of_tiers), 0);
+    const cxlpool_refusal_statistics of_codes[3] = {
+        {sizeof refusals[0], CXLPOOL_E_CAPACITY, 0, 13}, {sizeof refusals[0], 999, 0, 14}, {}};
+    EXPECT_EQ(std::memcmp(refusals, of_codes, sizeof of_codes), 0);
+}
+
+TEST(CApi, StatisticsSayHowManyRowsThereAreWhateverRoomThereIs) {
+    World w;
+    auto out = room_for_statistics();
+    ASSERT_EQ(cxlpool_statistics(w.client, &out, nullptr, 0, nullptr, 0), CXLPOOL_OK);
+    EXPECT_EQ(out.tier_rows, 2U);
+    EXPECT_EQ(out.refusal_rows, 2U);
+    EXPECT_EQ(out.live_leases, 9U);
+    cxlpool_tier_statistics tiers[2]{};
+    tiers[0].struct_size = sizeof tiers[0];
+    out = room_for_statistics();
+    ASSERT_EQ(cxlpool_statistics(w.client, &out, tiers, 1, nullptr, 0), CXLPOOL_OK);
+    EXPECT_EQ(out.tier_rows, 2U);
+    EXPECT_EQ(tiers[0].resident_bytes, 10U);
+    EXPECT_EQ(tiers[1].struct_size, 0U) << "there was room for one";
+}
+
+// A program that was built against a newer header: its rows are larger, and lie further apart.
+TEST(CApi, RowsOfANewerHeaderAreFilledAsFarAsTheyAreKnown) {
+    World w;
+    struct Newer {
+        cxlpool_tier_statistics row;
+        std::uint64_t added;
+    };
+    Newer tiers[2]{};
+    tiers[0].row.struct_size = sizeof(Newer);
+    tiers[0].added = tiers[1].added = 77;
+    auto out = room_for_statistics();
+    ASSERT_EQ(cxlpool_statistics(w.client, &out, &tiers[0].row, 2, nullptr, 0), CXLPOOL_OK);
+    EXPECT_EQ(tiers[1].row.struct_size, sizeof(Newer));
+    EXPECT_EQ(tiers[1].row.reserved_bytes, 12U);
+    EXPECT_EQ(tiers[0].added, 0U);
+    EXPECT_EQ(tiers[1].added, 0U);
+}
+
 TEST(CApi, SeveralThreadsUseOneClient) {
     World w;
     std::atomic<int> failures{0};

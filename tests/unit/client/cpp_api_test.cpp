@@ -143,6 +143,19 @@ TEST_F(CppApi, PlansAndDescriptors) {
     EXPECT_EQ(::close(*fd), 0);
 }
 
+TEST_F(CppApi, Statistics) {
+    Client client = must_connect();
+    const auto said = client.statistics();
+    ASSERT_TRUE(said) << said.failure().message;
+    EXPECT_EQ(said->tenant.hits, 1U);
+    ASSERT_EQ(said->tiers.size(), 2U);
+    EXPECT_EQ(said->tiers.back().reserved_bytes, 12U);
+    ASSERT_EQ(said->refusals.size(), 2U);
+    EXPECT_EQ(said->refusals.front().count, 13U);
+    daemon.refuse(wire::Type::own_statistics, Errc::unknown_word, "older");
+    EXPECT_EQ(client.statistics().failure().code, CXLPOOL_E_UNKNOWN_WORD);
+}
+
 TEST(ExpectedDeathTest, AskingForWhatItDoesNotHoldEndsTheProgram) {
     const Expected<int> failed(Failure{CXLPOOL_E_IO, "no"});
     EXPECT_DEATH(static_cast<void>(*failed), "");

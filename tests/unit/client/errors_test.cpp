@@ -27,6 +27,7 @@ const std::map<int, std::string> kNames{
     {CXLPOOL_E_INVALID_ARGUMENT, "INVALID_ARGUMENT"},
     {CXLPOOL_E_UNSUPPORTED_VERSION, "UNSUPPORTED_VERSION"},
     {CXLPOOL_E_TOO_LARGE, "TOO_LARGE"},
+    {CXLPOOL_E_UNKNOWN_WORD, "UNKNOWN_WORD"},
     {CXLPOOL_E_OVERFLOW, "OVERFLOW"},
     {CXLPOOL_E_SPAN_EXCEEDS_CAPACITY, "SPAN_EXCEEDS_CAPACITY"},
     {CXLPOOL_E_KEY_INCOMPLETE, "KEY_INCOMPLETE"},
@@ -107,6 +108,22 @@ Outcome call_plan(World& w) {
     const auto before = plan;
     const int code = cxlpool_plan_fleet(w.client, &question, &plan);
     return {code, std::memcmp(&plan, &before, sizeof plan) == 0};
+}
+
+Outcome call_statistics(World& w) {
+    auto out = filled_with<cxlpool_tenant_statistics>(0x77);
+    out.struct_size = sizeof out;
+    auto tier = filled_with<cxlpool_tier_statistics>(0x77);
+    tier.struct_size = sizeof tier;
+    auto refusal = filled_with<cxlpool_refusal_statistics>(0x77);
+    refusal.struct_size = sizeof refusal;
+    const auto out_before = out;
+    const auto tier_before = tier;
+    const auto refusal_before = refusal;
+    const int code = cxlpool_statistics(w.client, &out, &tier, 1, &refusal, 1);
+    return {code, std::memcmp(&out, &out_before, sizeof out) == 0 &&
+                      std::memcmp(&tier, &tier_before, sizeof tier) == 0 &&
+                      std::memcmp(&refusal, &refusal_before, sizeof refusal) == 0};
 }
 
 constexpr cxlpool_placement_tier kTier{CXLPOOL_TIER_DRAM, 0, 0, 64, 0, 0, nullptr};
@@ -191,6 +208,7 @@ const std::vector<Function> kFunctions{
          const int code = cxlpool_plan_placement(w.client, &kTier, 1, &kCell, 1, &out);
          return Outcome{code, is_filled_with(out, 0x77)};
      }},
+    {"cxlpool_statistics", Type::own_statistics, {CXLPOOL_E_UNKNOWN_WORD}, call_statistics},
 };
 
 class EveryFunction : public testing::TestWithParam<Function> {
@@ -374,6 +392,8 @@ class Local : public testing::Test {
 TEST_F(Local, NullPointers) {
     cxlpool_context* context = nullptr;
     cxlpool_hit hit{};
+    cxlpool_tenant_statistics statistics{};
+    statistics.struct_size = sizeof statistics;
     cxlpool_fleet_plan plan{};
     plan.struct_size = sizeof plan;
     cxlpool_placement_directive directive{};
@@ -410,6 +430,10 @@ TEST_F(Local, NullPointers) {
         cxlpool_plan_placement(w.client, nullptr, 1, &kCell, 1, &directive),
         cxlpool_plan_placement(w.client, &kTier, 1, nullptr, 1, &directive),
         cxlpool_plan_placement(w.client, &kTier, 1, &kCell, 1, nullptr),
+        cxlpool_statistics(nullptr, &statistics, nullptr, 0, nullptr, 0),
+        cxlpool_statistics(w.client, nullptr, nullptr, 0, nullptr, 0),
+        cxlpool_statistics(w.client, &statistics, nullptr, 1, nullptr, 0),
+        cxlpool_statistics(w.client, &statistics, nullptr, 0, nullptr, 1),
     };
     for (std::size_t i = 0; i < std::size(calls); ++i) {
         EXPECT_EQ(calls[i], CXLPOOL_E_INVALID_ARGUMENT) << "call " << i;
@@ -417,6 +441,28 @@ TEST_F(Local, NullPointers) {
     EXPECT_EQ(cxlpool_lease_live(nullptr, w.hit.lease), 0);
     EXPECT_EQ(cxlpool_context_destroy(nullptr), CXLPOOL_OK);
     cxlpool_close(nullptr);
+    EXPECT_TRUE(w.daemon.take_requests().empty());
+}
+
+TEST_F(Local, RowsOfASizeThatThisLibraryDoesNotHave) {
+    cxlpool_tenant_statistics out{};
+    out.struct_size = sizeof out;
+    alignas(8) std::array<unsigned char, 5000> room{};
+    auto* const tiers = reinterpret_cast<cxlpool_tier_statistics*>(room.data());
+    auto* const refusals = reinterpret_cast<cxlpool_refusal_statistics*>(room.data());
+    for (const std::size_t size :
+         {std::size_t{0}, sizeof *refusals - 1, sizeof *tiers + 1, std::size_t{4104}, SIZE_MAX}) {
+        tiers->struct_size = size;
+        EXPECT_EQ(cxlpool_statistics(w.client, &out, tiers, 1, nullptr, 0),
+                  CXLPOOL_E_INVALID_ARGUMENT)
+            << size;
+        EXPECT_EQ(cxlpool_statistics(w.client, &out, nullptr, 0, refusals, 1),
+                  CXLPOOL_E_INVALID_ARGUMENT)
+            << size;
+    }
+    out.struct_size = 0;
+    EXPECT_EQ(cxlpool_statistics(w.client, &out, nullptr, 0, nullptr, 0),
+              CXLPOOL_E_INVALID_ARGUMENT);
     EXPECT_TRUE(w.daemon.take_requests().empty());
 }
 

@@ -269,6 +269,24 @@ TEST(Encode, RefusesWhatDecodeWould) {
     EXPECT_TRUE(encode(Reply{Type::seal, Errc::io, 1, ErrorText{std::string(512, 'x')}}));
 }
 
+TEST(Encode, StatisticsSayNothingThatDoesNotExist) {
+    const auto encoded = [](std::vector<TierStatistics> tiers, std::vector<RefusalRow> refusals) {
+        OwnStatisticsReply reply;
+        reply.tiers = std::move(tiers);
+        reply.refusals = std::move(refusals);
+        return encode(Reply{Type::own_statistics, Errc::ok, 1, reply});
+    };
+    EXPECT_TRUE(encoded({{1, 0, 0}, {kLastTier, 0, 0}}, {{UINT16_MAX, 1}}))
+        << "a code that this version does not know is passed on";
+    expect_refused(encoded({{0, 0, 0}}, {}), Errc::invalid_argument, "tier: no such value");
+    expect_refused(encoded({{8, 0, 0}}, {}), Errc::invalid_argument, "tier: no such value");
+    expect_refused(encoded(std::vector<TierStatistics>(8, {1, 0, 0}), {}), Errc::too_large,
+                   "tiers: 8 items, at most 7");
+    expect_refused(encoded({}, {{0, 1}}), Errc::invalid_argument, "0 is no refusal");
+    expect_refused(encoded({}, std::vector<RefusalRow>(129, {1, 1})), Errc::too_large,
+                   "refusals: 129 items, at most 128");
+}
+
 TEST(Encode, APlacementSaysNothingThatDoesNotExist) {
     PlanPlacementRequest good;
     good.tiers.resize(1);

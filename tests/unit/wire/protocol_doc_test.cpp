@@ -153,6 +153,7 @@ const std::map<std::string, Rows>& layouts() {
         {"reload reply", rows_of<ReloadReply>()},
         {"forget request", rows_of<ForgetRequest>()},
         {"forget reply", rows_of<ForgetReply>()},
+        {"own_statistics reply", rows_of<OwnStatisticsReply>()},
         {"error reply", rows_of<ErrorText>()},
     };
     return all;

@@ -155,6 +155,19 @@ inline std::vector<Sample> all() {
     reply("tenant_change", Type::tenant_change, EmptyReply{});
     request("forget", ForgetRequest{0x0102030405060708, 30'000});
     reply("forget", Type::forget, ForgetReply{"{\"schema\":\"cxlpool-receipt/1\"}\n"});
+    request("own_statistics", OwnStatisticsRequest{});
+    reply("own_statistics", Type::own_statistics,
+          OwnStatisticsReply{0x0102030405060708,
+                             2,
+                             9,
+                             7,
+                             40,
+                             0x2800000,
+                             12,
+                             0xC00000,
+                             3,
+                             {{2, 0x1000000, 0}, {4, 0x800000, 64ULL << 30U}},
+                             {{static_cast<std::uint16_t>(Errc::capacity), 5}}});
     return list;
 }
 
