@@ -109,6 +109,10 @@ void AuditLog::erasure_finished(const Erasure& erasure) {
         erasure.leases_revoked, erasure.bytes_withdrawn == 0);
 }
 
+void AuditLog::window_begun(uid_t uid) {
+    spdlog::info("audit event=window_begun uid={}", uid);
+}
+
 void AuditLog::replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span) {
     spdlog::info("audit event=replaced uid={} owner={} cell={} span={}", uid, owner.value,
                  cell.value, hex(span));

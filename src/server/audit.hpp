@@ -70,6 +70,9 @@ class AuditLog {
     void erasure_begun(uid_t uid, const Erasure& erasure, std::uint64_t wait_ms);
     void erasure_finished(const Erasure& erasure);
 
+    // audit event=window_begun uid=
+    void window_begun(uid_t uid);
+
     // audit event=replaced uid= owner= cell= span=
     // Each needs an act of an operator before, so it is never left out.
     void replaced(uid_t uid, TenantId owner, CellId cell, const SpanDigest& span);

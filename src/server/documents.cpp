@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.hpp"
+#include "server/stats_window.hpp"
 
 namespace cxlpool {
 namespace {
@@ -75,6 +76,14 @@ Json text_or_null(std::string_view text) {
     return text.empty() ? Json() : Json(text);
 }
 
+Json refusals_json(const std::map<Errc, std::uint64_t>& refused) {
+    Json out = Json::object();
+    for (const auto& [code, count] : refused) {
+        out[std::string(errc_name(code))] = count;
+    }
+    return out;
+}
+
 Json tenant_stats(const Registry& registry, const std::vector<std::string>& pools, TenantId tenant,
                   const Refusals& refusals) {
     const TenantCounters counters = registry.counters(tenant);
@@ -89,27 +98,57 @@ Json tenant_stats(const Registry& registry, const std::vector<std::string>& pool
             reserved[pools[i]] = bytes;
         }
     }
-    Json refused = Json::object();
-    if (const auto at = refusals.find(tenant); at != refusals.end()) {
-        for (const auto& [code, count] : at->second) {
-            refused[std::string(errc_name(code))] = count;
-        }
+    const auto refused = refusals.find(tenant);
+    return Json{
+        {"tenant", tenant.value},
+        {"name", registry.tenant_name(tenant)},
+        {"weight", registry.settings(tenant).weight},
+        {"hits", counters.hits},
+        {"misses", counters.misses},
+        {"evictions_caused", counters.evictions_caused},
+        {"evictions_suffered", counters.evictions_suffered},
+        {"cells_materialised", counters.cells_materialised},
+        {"bytes_materialised", counters.bytes_materialised},
+        {"cells", counters.cells},
+        {"bytes", counters.bytes},
+        {"bytes_resident", std::move(by_tier)},
+        {"bytes_reserved", std::move(reserved)},
+        {"live_leases", counters.live_leases},
+        {"refused", refused == refusals.end() ? Json::object() : refusals_json(refused->second)}};
+}
+
+Json evictions_json(const std::vector<EvictionFlow>& flows) {
+    Json out = Json::array();
+    for (const EvictionFlow& flow : flows) {
+        out.push_back(Json{{"causer", flow.causer.value},
+                           {"victim", flow.victim.value},
+                           {"cells", flow.cells},
+                           {"bytes", flow.bytes}});
     }
-    return Json{{"tenant", tenant.value},
-                {"name", registry.tenant_name(tenant)},
-                {"weight", registry.settings(tenant).weight},
-                {"hits", counters.hits},
-                {"misses", counters.misses},
-                {"evictions_caused", counters.evictions_caused},
-                {"evictions_suffered", counters.evictions_suffered},
-                {"cells_materialised", counters.cells_materialised},
-                {"bytes_materialised", counters.bytes_materialised},
-                {"cells", counters.cells},
-                {"bytes", counters.bytes},
-                {"bytes_resident", std::move(by_tier)},
-                {"bytes_reserved", std::move(reserved)},
-                {"live_leases", counters.live_leases},
-                {"refused", std::move(refused)}};
+    return out;
+}
+
+Json window_json(const Registry& registry, const Refusals& refusals, const StatsWindow& window,
+                 Timestamp now) {
+    if (!window.begun()) {
+        return {};
+    }
+    Json tenants = Json::array();
+    for (const TenantId tenant : registry.tenants()) {
+        const TenantCounters counters = window.counters(registry, tenant);
+        tenants.push_back(Json{{"tenant", tenant.value},
+                               {"hits", counters.hits},
+                               {"misses", counters.misses},
+                               {"evictions_caused", counters.evictions_caused},
+                               {"evictions_suffered", counters.evictions_suffered},
+                               {"cells_materialised", counters.cells_materialised},
+                               {"bytes_materialised", counters.bytes_materialised},
+                               {"refused", refusals_json(window.refused(refusals, tenant))}});
+    }
+    return Json{{"started_at_ns", window.started_wall().ns},
+                {"seconds", (now.ns - window.started_monotonic().ns) / 1'000'000'000ULL},
+                {"tenants", std::move(tenants)},
+                {"evictions", evictions_json(window.eviction_flows(registry))}};
 }
 
 // A text, because many JSON readers round numbers of 64 bits.
@@ -173,7 +212,8 @@ std::string cells_document(const Registry& registry, const std::vector<std::stri
 }
 
 std::string stats_document(const Registry& registry, const std::vector<std::string>& pools,
-                           const Refusals& refusals, std::uint64_t uptime_s) {
+                           const Refusals& refusals, const StatsWindow& window,
+                           const StatsTimes& times) {
     Json pool_rows = Json::array();
     for (std::size_t i = 0; i < registry.pool_count(); ++i) {
         const PoolResidency pool = registry.residency(i);
@@ -187,17 +227,11 @@ std::string stats_document(const Registry& registry, const std::vector<std::stri
     for (const TenantId tenant : registry.tenants()) {
         tenants.push_back(tenant_stats(registry, pools, tenant, refusals));
     }
-    Json evictions = Json::array();
-    for (const EvictionFlow& flow : registry.eviction_flows()) {
-        evictions.push_back(Json{{"causer", flow.causer.value},
-                                 {"victim", flow.victim.value},
-                                 {"cells", flow.cells},
-                                 {"bytes", flow.bytes}});
-    }
-    return dump(Json{{"uptime_s", uptime_s},
+    return dump(Json{{"uptime_s", times.uptime_s},
                      {"pools", std::move(pool_rows)},
                      {"tenants", std::move(tenants)},
-                     {"evictions", std::move(evictions)}});
+                     {"evictions", evictions_json(registry.eviction_flows())},
+                     {"window", window_json(registry, refusals, window, times.now)}});
 }
 
 std::string tenants_document(const Registry& registry, const TenantBook& tenants,

@@ -13,6 +13,8 @@
 
 namespace cxlpool {
 
+class StatsWindow;
+
 struct PoolStatus {
     std::string name;
     std::string provider;
@@ -36,9 +38,14 @@ std::string cells_document(const Registry& registry, const std::vector<std::stri
 using Refusals = std::map<TenantId, std::map<Errc, std::uint64_t>>;
 
 // What each tenant did and holds, who pushed out whom, and how full the pools are. All counters are
-// since the start; a reader that wants a window subtracts.
+// since the start; beside them, when an operator has begun a window, are those since then.
+struct StatsTimes {
+    std::uint64_t uptime_s = 0;
+    Timestamp now;  // monotonic
+};
 std::string stats_document(const Registry& registry, const std::vector<std::string>& pools,
-                           const Refusals& refusals, std::uint64_t uptime_s);
+                           const Refusals& refusals, const StatsWindow& window,
+                           const StatsTimes& times);
 
 // What operators gave each tenant. It holds salts: for operators only.
 std::string tenants_document(const Registry& registry, const TenantBook& tenants,

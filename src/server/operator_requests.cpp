@@ -83,9 +83,10 @@ void Server::document(Session& session, std::uint64_t cookie,
                   first_chunk(session, cells_document(registry_, pool_names(pools_))));
             return;
         case wire::Document::stats:
-            reply(session, kType, cookie,
-                  first_chunk(session, stats_document(registry_, pool_names(pools_), refusals_,
-                                                      uptime_s())));
+            reply(session, kType, cookie, first_chunk(session, stats()));
+            return;
+        case wire::Document::stats_ended:
+            reply(session, kType, cookie, end_window(session));
             return;
         case wire::Document::tenants:
             reply(session, kType, cookie,
@@ -152,6 +153,24 @@ Server::Answer Server::document_more(Session& session, const wire::DocumentMoreR
         session.document.shrink_to_fit();
     }
     return Reply(std::move(out));
+}
+
+std::string Server::stats() const {
+    return stats_document(registry_, pool_names(pools_), refusals_, window_,
+                          StatsTimes{uptime_s(), clock_.monotonic()});
+}
+
+Server::Answer Server::end_window(Session& session) {
+    // What others read changes with it.
+    if (!session.has_role(Role::admin)) {
+        return Error{Errc::not_permitted, "beginning a new window needs the role admin"};
+    }
+    Answer answer = first_chunk(session, stats());
+    if (answer) {
+        window_.begin(registry_, refusals_, clock_.monotonic(), clock_.wall());
+        audit_.window_begun(session.peer.uid);
+    }
+    return answer;
 }
 
 Result<std::string> Server::explain(const wire::DocumentRequest& request) {

@@ -34,6 +34,7 @@
 #include "server/reaper.hpp"
 #include "server/reconfiguration.hpp"
 #include "server/session.hpp"
+#include "server/stats_window.hpp"
 #include "server/tenant_book.hpp"
 #include "server/worker_pool.hpp"
 #include "state/state_store.hpp"
@@ -231,6 +232,8 @@ class Server {
     void document(Session& session, std::uint64_t cookie, const wire::DocumentRequest& request);
     Answer document_more(Session& session, const wire::DocumentMoreRequest& request);
     Answer first_chunk(Session& session, std::string document);
+    std::string stats() const;
+    Answer end_window(Session& session);  // shows it, and begins the next
     Result<std::string> explain(const wire::DocumentRequest& request);
     std::uint64_t uptime_s() const;
     std::string status() const;
@@ -352,6 +355,7 @@ class Server {
     bool shutting_down_ = false;
     AuditLog audit_;
     Refusals refusals_;
+    StatsWindow window_;
     // Bytes that a uid has asked for and that a worker still makes ready.
     std::map<uid_t, std::uint64_t> promised_bytes_;
     struct Scrub {

@@ -173,7 +173,7 @@ void layout(C& c, Field<C, AdjudicateRequest> m) {
 
 template <typename C>
 void layout(C& c, Field<C, DocumentRequest> m) {
-    c.word("document", m.kind, Document::status, Document::receipts);
+    c.word("document", m.kind, Document::status, Document::stats_ended);
     c.reserved(7);
     c.number("requester", m.requester);
     c.digest("span", m.span);

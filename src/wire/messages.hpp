@@ -343,6 +343,7 @@ enum class Document : std::uint8_t {
     stats = 6,
     tenants = 7,
     receipts = 8,
+    stats_ended = 9,  // stats of the window that this ends; another one begins
 };
 struct DocumentRequest {
     Document kind = Document::status;
@@ -415,10 +416,10 @@ using RequestBody =
                  PlanFleetRequest, PlanPlacementRequest, AdjudicateRequest, DocumentRequest,
                  DocumentMoreRequest, ReloadRequest, TenantChangeRequest, ForgetRequest,
                  OwnStatisticsRequest>;
-using ReplyBody = std::variant<EmptyReply, ErrorText, HelloReply, ContextRegisterReply, LookupReply,
-                               BeginReply, MapReply, SealReply, RenewReply, PlanFleetReply,
-                               PlanPlacementReply, DocumentReply, ReloadReply, ForgetReply,
-                               OwnStatisticsReply>;
+using ReplyBody =
+    std::variant<EmptyReply, ErrorText, HelloReply, ContextRegisterReply, LookupReply, BeginReply,
+                 MapReply, SealReply, RenewReply, PlanFleetReply, PlanPlacementReply, DocumentReply,
+                 ReloadReply, ForgetReply, OwnStatisticsReply>;
 
 struct Request {
     std::uint64_t cookie = 0;

@@ -65,6 +65,12 @@ std::uint64_t sum_of(const json::Value& row, std::string_view key) {
     return sum;
 }
 
+// The window that an operator has begun; null: none, and counters are since the daemon's start.
+const json::Value* window_of(const json::Value& stats) {
+    const json::Value* const window = member(stats, "window");
+    return window != nullptr && window->is(json::Value::Kind::object) ? window : nullptr;
+}
+
 void print_tenants(std::ostream& out, const json::Value& stats, const json::Value* before) {
     Table table({{"TENANT", Align::right},
                  {"NAME"},
@@ -82,15 +88,20 @@ void print_tenants(std::ostream& out, const json::Value& stats, const json::Valu
     for (const json::Value& row : items_of(stats, "tenants")) {
         const json::Value* const then =
             before == nullptr ? nullptr : same_row(items_of(*before, "tenants"), row, {"tenant"});
-        const auto hits = grown(row, then, "hits");
-        const auto misses = grown(row, then, "misses");
-        const std::uint64_t refused = sum_of(row, "refused");
+        // Who brings a window of its own does not want the one that is begun.
+        const json::Value* const window = before == nullptr ? window_of(stats) : nullptr;
+        const json::Value* const in_window =
+            window == nullptr ? nullptr : same_row(items_of(*window, "tenants"), row, {"tenant"});
+        const json::Value& counted = in_window == nullptr ? row : *in_window;
+        const auto hits = grown(counted, then, "hits");
+        const auto misses = grown(counted, then, "misses");
+        const std::uint64_t refused = sum_of(counted, "refused");
         const std::uint64_t refused_then = then == nullptr ? 0 : sum_of(*then, "refused");
         table.add({text_of(row, "tenant"), text_of(row, "name"), count_text(hits),
                    count_text(misses), share_text(hits, misses),
-                   count_text(grown(row, then, "cells_materialised")),
-                   count_text(grown(row, then, "evictions_suffered")),
-                   count_text(grown(row, then, "evictions_caused")),
+                   count_text(grown(counted, then, "cells_materialised")),
+                   count_text(grown(counted, then, "evictions_suffered")),
+                   count_text(grown(counted, then, "evictions_caused")),
                    std::to_string(refused >= refused_then ? refused - refused_then : refused),
                    text_of(row, "cells"), format_bytes(sum_of(row, "bytes_resident")),
                    format_bytes(sum_of(row, "bytes_reserved")), text_of(row, "live_leases")});
@@ -103,7 +114,8 @@ void print_evictions(std::ostream& out, const json::Value& stats, const json::Va
                  {"SUFFERED BY", Align::right},
                  {"CELLS", Align::right},
                  {"BYTES", Align::right}});
-    for (const json::Value& row : items_of(stats, "evictions")) {
+    const json::Value* const window = before == nullptr ? window_of(stats) : nullptr;
+    for (const json::Value& row : items_of(window == nullptr ? stats : *window, "evictions")) {
         const json::Value* const then =
             before == nullptr ? nullptr
                               : same_row(items_of(*before, "evictions"), row, {"causer", "victim"});
@@ -239,7 +251,11 @@ void print_stats(std::ostream& out, const json::Value& stats, const json::Value*
     }
     out << "Pools\n";
     pools.print(out);
-    out << "\nTenants\n";
+    out << "\nTenants";
+    if (const json::Value* const window = before == nullptr ? window_of(stats) : nullptr) {
+        out << ", in the last " << text_of(*window, "seconds") << " s";
+    }
+    out << '\n';
     print_tenants(out, stats, before);
     print_evictions(out, stats, before);
 }

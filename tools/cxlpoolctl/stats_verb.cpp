@@ -56,7 +56,8 @@ Result<Watch> watch_of(const OptionValues& values) {
 
 Result<json::Value> show(const OptionValues& values, Format format, const json::Value* before,
                          std::ostream& out) {
-    const Result<std::string> document = fetch_document(values, wire::Document::stats);
+    const Result<std::string> document = fetch_document(
+        values, values.has("reset") ? wire::Document::stats_ended : wire::Document::stats);
     if (!document) {
         return document.error();
     }
@@ -85,11 +86,14 @@ OptionSet stats_options() {
     OptionSet set(
         "stats [OPTION...]",
         "What each tenant did and holds, and whose cells went for whom. Counters are since\n"
-        "the daemon's start; with --watch, tables after the first are of each interval.");
+        "the daemon's start, or since the last --reset; with --watch, tables after the first are\n"
+        "of each interval.");
     set.flag("json", "JSON instead of tables");
     set.value("format", "WORD", "table, json, or prometheus: the text format for a scraper");
     set.value("watch", "SECONDS", "again and again");
     set.value("count", "N", "with --watch: N times, then end");
+    set.flag("reset",
+             "shows the window that ends here, and begins another one; needs the role admin");
     add_socket_option(set);
     return set;
 }
@@ -102,6 +106,12 @@ int run_stats(const OptionValues& values, Streams& streams) {
     const Result<Watch> watch = watch_of(values);
     if (!watch) {
         return fail_usage(streams, "stats", watch.error().message());
+    }
+    if (values.has("reset") && (*format == Format::prometheus || watch->seconds != 0)) {
+        return fail_usage(
+            streams, "stats",
+            "--reset goes neither with --watch, which takes intervals of its own, nor "
+            "with prometheus, whose counters only grow");
     }
     std::optional<json::Value> before;
     for (std::uint64_t turn = 1;; ++turn) {

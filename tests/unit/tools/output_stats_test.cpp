@@ -66,6 +66,30 @@ TEST(PrintStats, AnIntervalShowsWhatHasGrown) {
     EXPECT_THAT(anew.str(), ContainsRegex("1 +al\"pha +900 +100 "));
 }
 
+TEST(PrintStats, AWindowThatAnOperatorHasBegunStandsForTheWholeTime) {
+    std::string begun(kStats);
+    begun.pop_back();
+    begun += R"(,"window":{"started_at_ns":7,"seconds":30,
+        "tenants":[{"tenant":1,"hits":1,"misses":3,"evictions_caused":6,"evictions_suffered":4,
+                    "cells_materialised":8,"bytes_materialised":64,"refused":{"capacity":2}}],
+        "evictions":[{"causer":1,"victim":2,"cells":1,"bytes":100}]}})";
+    const json::Value stats = parsed(begun);
+    std::ostringstream out;
+    print_stats(out, stats, nullptr);
+    EXPECT_THAT(out.str(), HasSubstr("Tenants, in the last 30 s\n"));
+    EXPECT_THAT(out.str(), ContainsRegex("1 +al\"pha +1 +3 +25.0 % +8 +4 +6 +2 +30 +256 MiB"));
+    EXPECT_THAT(out.str(), ContainsRegex("1 +2 +1 +100 B"));
+    EXPECT_THAT(out.str(), Not(HasSubstr("500 B"))) << "before the window";
+    // Intervals are of all that was counted, whoever begins windows meanwhile.
+    std::ostringstream interval;
+    const json::Value before = parsed(kStats);
+    print_stats(interval, stats, &before);
+    EXPECT_THAT(interval.str(), ContainsRegex("1 +al\"pha +0 +0 +- "));
+    std::ostringstream scraped;
+    print_prometheus(scraped, stats);
+    EXPECT_THAT(scraped.str(), HasSubstr("result=\"hit\"} 900\n"));
+}
+
 TEST(PrintPrometheus, FamiliesWithHelpTypeAndEscapedLabels) {
     std::ostringstream out;
     print_prometheus(out, parsed(kStats));
