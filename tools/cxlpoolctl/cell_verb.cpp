@@ -6,6 +6,7 @@
 #include "cxlpoolctl/options.hpp"
 #include "cxlpoolctl/output.hpp"
 #include "cxlpoolctl/source.hpp"
+#include "cxlpoolctl/tenant_lookup.hpp"
 #include "cxlpoolctl/verb.hpp"
 
 namespace cxlpool::ctl {
@@ -35,7 +36,9 @@ constexpr DecisionVerb kPoison{
 OptionSet decision_options(const DecisionVerb& verb) {
     OptionSet set(std::string(verb.name) + " --owner TENANT --span HEX [OPTION...]",
                   std::string(verb.about) + "\nIt takes the role " + std::string(verb.roles) + ".");
-    set.value("owner", "TENANT", "the tenant that owns the cell")
+    set.value("owner", "TENANT",
+              "the tenant that owns the cell: its number, or its name, which takes\n"
+              "the role inspector or admin to look up")
         .value("span", "HEX", "the digest of the span: 64 hexadecimal digits")
         .value("cell", "ID", "which cell, when the owner has several of this span")
         .value("digest", "HEX",
@@ -51,7 +54,6 @@ Result<wire::AdjudicateRequest> read_request(const OptionValues& values, wire::D
     if (!cell) {
         return cell.error();
     }
-    CXLPOOL_TRY(read_tenant(values, "owner", request.owner));
     if (cell->has_value() && **cell == 0) {
         return Error{Errc::invalid_argument, "--cell: 0 is no cell"};
     }
@@ -60,6 +62,12 @@ Result<wire::AdjudicateRequest> read_request(const OptionValues& values, wire::D
     if (values.value("digest")) {
         CXLPOOL_TRY(read_digest(values, "digest", request.expected));
     }
+    // Last: a name is the daemon's to know.
+    const Result<std::uint64_t> owner = tenant_option(values, "owner");
+    if (!owner) {
+        return owner.error();
+    }
+    request.owner = *owner;
     return request;
 }
 
@@ -71,7 +79,9 @@ int run_decision(const DecisionVerb& verb, const OptionValues& values, Streams& 
     }
     const Result<wire::AdjudicateRequest> request = read_request(values, verb.decision);
     if (!request) {
-        return fail_usage(streams, verb.name, request.error().message());
+        return request.error().code() == Errc::invalid_argument
+                   ? fail_usage(streams, verb.name, request.error().message())
+                   : daemon_failure(streams, request.error());
     }
     const Result<void> done = adjudicate(values, *request);
     if (!done) {

@@ -80,21 +80,6 @@ Result<void> read_digest(const OptionValues& values, const std::string& option, 
     return {};
 }
 
-Result<void> read_tenant(const OptionValues& values, const std::string& option,
-                         std::uint64_t& tenant) {
-    const Result<std::optional<std::uint64_t>> number = values.number(option);
-    if (!number) {
-        return Error{Errc::invalid_argument,
-                     "--" + option + ": '" + values.value(option).value_or("") +
-                         "' is not the number of a tenant; 'cxlpoolctl status' lists them by name"};
-    }
-    tenant = number->value_or(0);
-    if (tenant == 0) {
-        return Error{Errc::invalid_argument, "--" + option + ": 0 is no tenant"};
-    }
-    return {};
-}
-
 Result<std::string> fetch_document(const OptionValues& values,
                                    const wire::DocumentRequest& request) {
     Result<client::Connection> connection = connect(values);

@@ -22,10 +22,6 @@ std::string socket_path(const OptionValues& values);
 // --<option>: 64 hexadecimal digits, not all zero. Error: invalid_argument.
 Result<void> read_digest(const OptionValues& values, const std::string& option, Digest256& digest);
 
-// --<option>: the number of a tenant, above 0. Error: invalid_argument.
-Result<void> read_tenant(const OptionValues& values, const std::string& option,
-                         std::uint64_t& tenant);
-
 // Errors: unavailable (nobody listens there; the message names the socket and the remedy), those of
 // the daemon, as "not_permitted: ...".
 Result<std::string> fetch_document(const OptionValues& values,

@@ -12,6 +12,7 @@
 #include "cxlpoolctl/options.hpp"
 #include "cxlpoolctl/output.hpp"
 #include "cxlpoolctl/source.hpp"
+#include "cxlpoolctl/tenant_lookup.hpp"
 #include "cxlpoolctl/verb.hpp"
 #include "domain/receipt.hpp"
 
@@ -28,55 +29,12 @@ Error usage(std::string message) {
     return Error{Errc::invalid_argument, std::move(message)};
 }
 
-Result<std::uint64_t> read_id(const std::string& word) {
-    const Result<std::uint64_t> id = parse_u64(word);
-    if (!id || *id == 0) {
-        return usage("'" + word + "' is not the number of a tenant, which is above 0");
-    }
-    return *id;
-}
-
 Result<std::uint64_t> read_value(const std::string& word, std::string_view what) {
     const Result<std::uint64_t> value = parse_u64(word);
     if (!value) {
         return usage("'" + word + "' is no " + std::string(what) + ": " + value.error().message());
     }
     return *value;
-}
-
-struct Found {
-    std::string document;
-    json::Value row;
-    std::uint64_t id = 0;
-};
-
-// A tenant among all, by its number or its name.
-Result<Found> find_tenant(const OptionValues& values, const std::string& who) {
-    Result<std::string> document = fetch_document(values, wire::Document::tenants);
-    if (!document) {
-        return std::move(document).error();
-    }
-    const Result<json::Value> all = parse_document("the daemon's answer", *document);
-    if (!all) {
-        return all.error();
-    }
-    const Result<std::uint64_t> id = parse_u64(who);
-    for (const json::Value& row : items_of(*all, "tenants")) {
-        if (id ? number_of(row, "tenant") == *id : text_of(row, "name") == who) {
-            return Found{std::move(*document), row, number_of(row, "tenant").value_or(0)};
-        }
-    }
-    return Error{Errc::not_found,
-                 "not_found: there is no tenant '" + who + "'; cxlpoolctl tenant list shows all"};
-}
-
-// Numbers stand for themselves; a name needs the daemon's list.
-Result<std::uint64_t> resolve(const OptionValues& values, const std::string& who) {
-    if (!is_name(who)) {
-        return read_id(who);
-    }
-    const Result<Found> found = find_tenant(values, who);
-    return found ? Result<std::uint64_t>(found->id) : found.error();
 }
 
 Result<void> expect_operands(const OptionValues& values, std::size_t count,
@@ -117,7 +75,7 @@ Change read_setting(const OptionValues& values, wire::TenantOp op, std::string_v
     if (!value) {
         return value.error();
     }
-    const Result<std::uint64_t> tenant = resolve(values, values.operands()[0]);
+    const Result<std::uint64_t> tenant = resolve_tenant(values, values.operands()[0]);
     if (!tenant) {
         return tenant.error();
     }
@@ -134,7 +92,7 @@ Change read_reservation(const OptionValues& values) {
     if (!bytes) {
         return usage("'" + words[2] + "' is no size: " + bytes.error().message());
     }
-    const Result<std::uint64_t> tenant = resolve(values, words[0]);
+    const Result<std::uint64_t> tenant = resolve_tenant(values, words[0]);
     if (!tenant) {
         return tenant.error();
     }
@@ -153,7 +111,7 @@ Result<std::string> read_name(const OptionValues& values) {
 
 Change read_add(const OptionValues& values) {
     CXLPOOL_TRY(expect_operands(values, 1, "ID"));
-    const Result<std::uint64_t> id = read_id(values.operands()[0]);
+    const Result<std::uint64_t> id = read_tenant_number(values.operands()[0]);
     if (!id) {
         return id.error();
     }
@@ -177,7 +135,7 @@ Change read_set(const OptionValues& values) {
     if (!name) {
         return name.error();
     }
-    const Result<std::uint64_t> tenant = resolve(values, values.operands()[0]);
+    const Result<std::uint64_t> tenant = resolve_tenant(values, values.operands()[0]);
     if (!tenant) {
         return tenant.error();
     }
@@ -210,7 +168,7 @@ int run_tenant_show(const OptionValues& values, Streams& streams) {
     if (const Result<void> good = expect_operands(values, 1, "TENANT"); !good) {
         return fail_usage(streams, "tenant show", good.error().message());
     }
-    const Result<Found> found = find_tenant(values, values.operands()[0]);
+    const Result<FoundTenant> found = find_tenant(values, values.operands()[0]);
     if (!found) {
         return daemon_failure(streams, found.error());
     }
@@ -324,7 +282,7 @@ int run_tenant_forget(const OptionValues& values, Streams& streams) {
                           values.has("now") ? "--wait and --now exclude each other"
                                             : "--wait takes whole seconds, at most 86400");
     }
-    const Result<Found> found = find_tenant(values, values.operands()[0]);
+    const Result<FoundTenant> found = find_tenant(values, values.operands()[0]);
     if (!found) {
         return daemon_failure(streams, found.error());
     }

@@ -8,6 +8,7 @@
 #include "cxlpoolctl/options.hpp"
 #include "cxlpoolctl/output.hpp"
 #include "cxlpoolctl/source.hpp"
+#include "cxlpoolctl/tenant_lookup.hpp"
 #include "cxlpoolctl/verb.hpp"
 #include "domain/context_file.hpp"
 
@@ -44,7 +45,6 @@ Result<ContextFields> read_context(const OptionValues& values, Streams& streams)
 Result<wire::DocumentRequest> read_request(const OptionValues& values, Streams& streams) {
     wire::DocumentRequest request;
     request.kind = wire::Document::explain;
-    CXLPOOL_TRY(read_tenant(values, "requester", request.requester));
     CXLPOOL_TRY(read_digest(values, "span", request.span));
     const Result<ContextFields> fields = read_context(values, streams);
     if (!fields) {
@@ -71,7 +71,7 @@ OptionSet verdict_options() {
         "cell that holds the span. The first line is the verdict of the cell that came nearest to\n"
         "a hit. Asks the running daemon; grants nothing. Exit status 0: hit, 1: refused or "
         "absent.");
-    set.value("requester", "TENANT", "the tenant whose question it is")
+    set.value("requester", "TENANT", "the tenant whose question it is: its number or its name")
         .value("span", "HEX", "the digest of the span: 64 hexadecimal digits")
         .value("context", "FILE",
                "the wanted context: a JSON object of axis and value, all texts\n"
@@ -91,10 +91,15 @@ int run_verdict(const OptionValues& values, Streams& streams) {
     if (!absent.empty()) {
         return fail_usage(streams, kVerb, "missing: " + absent);
     }
-    const Result<wire::DocumentRequest> request = read_request(values, streams);
+    Result<wire::DocumentRequest> request = read_request(values, streams);
     if (!request) {
         return fail(streams, request.error(), kExitUsage);
     }
+    const Result<std::uint64_t> requester = tenant_option(values, "requester");
+    if (!requester) {
+        return daemon_failure(streams, requester.error());
+    }
+    request->requester = *requester;
     const Result<std::string> document = fetch_document(values, *request);
     if (!document) {
         return daemon_failure(streams, document.error());

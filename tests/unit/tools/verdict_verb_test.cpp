@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "run_ctl.hpp"
 
 namespace cxlpool::ctl {
@@ -84,20 +86,32 @@ TEST(Cell, TheDigestIsExactlyADigest) {
 
 TEST(Cell, RefusesNobodyAndNothing) {
     EXPECT_THAT(run_ctl({"cell", "trust", "--owner", "0", "--span", kSpan}).err,
-                HasSubstr("--owner: 0 is no tenant"));
+                HasSubstr("--owner: '0' is not the number of a tenant"));
     EXPECT_THAT(run_ctl({"cell", "poison", "--owner", "1", "--cell", "0", "--span", kSpan}).err,
                 HasSubstr("--cell: 0 is no cell"));
     EXPECT_THAT(verdict({"--requester=0"}).err, HasSubstr("given twice"));
     EXPECT_THAT(run_ctl({"verdict", "--requester", "0", "--span", kSpan}).err,
-                HasSubstr("--requester: 0 is no tenant"));
+                HasSubstr("--requester: '0' is not the number of a tenant"));
     EXPECT_THAT(run_ctl({"cell", "taint"}).err, HasSubstr("missing: --owner, --span"));
     for (const std::vector<std::string>& verb :
-         {std::vector<std::string>{"cell", "trust", "--owner", "alpha", "--span", kSpan},
-          {"verdict", "--requester", "alpha", "--span", kSpan}}) {
+         {std::vector<std::string>{"cell", "trust", "--owner", "9 lives", "--span", kSpan},
+          {"verdict", "--requester", "9 lives", "--span", kSpan}}) {
         const Outcome outcome = run_ctl(verb);
         EXPECT_EQ(outcome.status, kExitUsage);
-        EXPECT_THAT(outcome.err, HasSubstr("'alpha' is not the number of a tenant; 'cxlpoolctl "
-                                           "status' lists them by name"));
+        EXPECT_THAT(outcome.err, HasSubstr("'9 lives' is not the number of a tenant"));
+    }
+}
+
+TEST(Names, AreAskedForWhenAllElseIsUnderstood) {
+    for (std::vector<std::string> verb :
+         {std::vector<std::string>{"cell", "trust", "--owner", "alpha", "--span", kSpan},
+          {"verdict", "--requester", "alpha", "--span", kSpan}}) {
+        verb.insert(verb.end(), {"--socket", "/nonexistent/admin.sock"});
+        const Outcome unanswered = run_ctl(verb);
+        EXPECT_EQ(unanswered.status, kExitNo);
+        EXPECT_THAT(unanswered.err, HasSubstr("/nonexistent/admin.sock"));
+        std::replace(verb.begin(), verb.end(), kSpan, std::string("short"));
+        EXPECT_EQ(run_ctl(verb).status, kExitUsage);
     }
 }
 
