@@ -260,6 +260,49 @@ TEST_F(Requests, NoRequestNamesTheSaltOfAnother) {
     EXPECT_EQ(done.size(), 4U) << "every step of the case";
 }
 
+// Shared, trusted, the same context, the same span, the same bytes: the salts alone decide.
+TEST_F(Requests, TenantsFindEachOthersCellsUnderTheSameSaltOnly) {
+    const auto seen_by_two = [](std::uint64_t salt_of_one, std::uint64_t salt_of_two) {
+        DaemonProcess daemon;
+        EXPECT_TRUE(daemon.start(basic_config(daemon.directory()))) << daemon.ended().err;
+        Result<client::Connection> admin = daemon.admin();
+        EXPECT_TRUE(admin);
+        const auto set_salt = [&](std::uint64_t tenant, std::uint64_t salt) {
+            return admin->ask<EmptyReply>(
+                TenantChangeRequest{TenantOp::set_salt, tenant, salt, "", ""});
+        };
+        EXPECT_TRUE(set_salt(1, salt_of_one));
+        EXPECT_TRUE(set_salt(2, salt_of_two));
+        {
+            // Salts outlive the daemon.
+            admin = Error{Errc::disconnected, "the daemon is killed"};
+            daemon.stop(SIGKILL);
+            EXPECT_TRUE(daemon.start(basic_config(daemon.directory()))) << daemon.ended().err;
+            admin = daemon.admin();
+        }
+        Engine one = Engine::of(daemon, 1);
+        Engine two = Engine::of(daemon, 2);
+        one.sealed(1);
+        EXPECT_TRUE(one.share(1));
+        EXPECT_TRUE(
+            admin->ask<EmptyReply>(AdjudicateRequest{1, span_of(1), 0, {}, Decision::trust}));
+        EXPECT_EQ(one.verdict(1), Verdict::hit_in_place) << "its own, under its own salt";
+        const Verdict seen = two.verdict(1);
+        two.sealed(2);
+        EXPECT_EQ(two.verdict(2), Verdict::hit_in_place) << "its own, under its own salt";
+        // Too late to look for others' cells under another one.
+        const auto changed = set_salt(2, 77);
+        EXPECT_FALSE(changed);
+        EXPECT_EQ(changed ? Errc::ok : changed.error().code(), Errc::wrong_state);
+        return seen;
+    };
+    EXPECT_EQ(seen_by_two(5, 5), Verdict::hit_in_place);
+    EXPECT_EQ(seen_by_two(0, 0), Verdict::hit_in_place);
+    EXPECT_EQ(seen_by_two(5, 6), Verdict::miss_absent);
+    EXPECT_EQ(seen_by_two(0, 6), Verdict::miss_absent);
+    EXPECT_EQ(seen_by_two(5, 0), Verdict::miss_absent);
+}
+
 TEST_F(Requests, TheOwnerCannotChangeWhatOthersAttend) {
     start();
     Engine a = Engine::of(daemon_, 1);
@@ -785,10 +828,17 @@ TEST_F(Requests, NewBytesOfAFullPoolAreZero) {
 }
 
 TEST_F(Requests, AFloodDoesNotPushOutTheWorkingSetOfAnotherTenant) {
-    const auto found_beside_a_flood = [&](const std::string& policy) {
+    const auto found_beside_a_flood = [&](const std::string& policy, int cells_a_lookup,
+                                          std::uint64_t reserved = 0) {
         DaemonProcess daemon;
         const std::string config = basic_config(daemon.directory(), "multi", "");
         EXPECT_TRUE(daemon.start("eviction = \"" + policy + "\"\n" + config));
+        if (reserved != 0) {
+            Result<client::Connection> admin = daemon.admin();
+            EXPECT_TRUE(admin);
+            EXPECT_TRUE(admin->ask<EmptyReply>(
+                TenantChangeRequest{TenantOp::reserve, 2, reserved, "", "embedded"}));
+        }
         Engine noisy = Engine::of(daemon, 1);
         Engine quiet = Engine::of(daemon, 2);
         constexpr std::uint64_t kSet = 20;  // MiB, of 64
@@ -798,8 +848,8 @@ TEST_F(Requests, AFloodDoesNotPushOutTheWorkingSetOfAnotherTenant) {
         std::uint64_t found = 0;
         std::uint64_t single_use = 1000;
         for (std::uint64_t i = 0; i < 3 * kSet; ++i) {
-            for (int n = 0; n < 11; ++n) {
-                store(noisy, ++single_use);  // ten times the pool in all
+            for (int n = 0; n < cells_a_lookup; ++n) {
+                store(noisy, ++single_use);  // with 11, ten times the pool in all
             }
             const std::uint64_t span = 1 + i % kSet;
             if (finds(quiet, span)) {
@@ -810,11 +860,19 @@ TEST_F(Requests, AFloodDoesNotPushOutTheWorkingSetOfAnotherTenant) {
         }
         return static_cast<double>(found) / (3.0 * kSet);
     };
-    const double fair = found_beside_a_flood("fair");
-    const double lru = found_beside_a_flood("lru");
-    std::printf("hit share of the quiet tenant beside a flood: fair %.3f, lru %.3f\n", fair, lru);
-    EXPECT_EQ(fair, 1.0);
+    const double alone = found_beside_a_flood("fair", 0);
+    const double fair = found_beside_a_flood("fair", 11);
+    const double lru = found_beside_a_flood("lru", 11);
+    const double reserved = found_beside_a_flood("lru", 11, 20ULL << 20U);
+    std::printf(
+        "hit share of the quiet tenant: alone %.3f; beside a flood: fair %.3f, lru %.3f, lru with "
+        "a "
+        "reservation %.3f\n",
+        alone, fair, lru, reserved);
+    EXPECT_EQ(alone, 1.0);
+    EXPECT_GE(fair, 0.95 * alone);
     EXPECT_LT(lru, 0.5);
+    EXPECT_EQ(reserved, 1.0) << "what it holds is what it has reserved";
 }
 
 TEST_F(Requests, WhatEvictsAcrossTenantsIsInTheCountersAndInTheAuditLog) {
@@ -855,6 +913,41 @@ TEST_F(Requests, WhatEvictsAcrossTenantsIsInTheCountersAndInTheAuditLog) {
     EXPECT_EQ(number(flows[1], "cells"), 1U);
     EXPECT_EQ(number(flows[1], "bytes"), 1ULL << 20U);
     EXPECT_EQ(number(stats.find("pools")->items[0], "used_bytes"), 64ULL << 20U);
+    // Each engine hears of its own tenant: not that its cells pushed out others, nor what is free.
+    const auto own = [](Engine& engine) {
+        return engine.connection.ask<OwnStatisticsReply>(OwnStatisticsRequest{});
+    };
+    const auto of_a = own(a);
+    ASSERT_TRUE(of_a) << of_a.error().message();
+    EXPECT_EQ(*of_a,
+              (OwnStatisticsReply{
+                  0, 0, 2, 1, 65, 65ULL << 20U, 63, 63ULL << 20U, 0, {{2, 63ULL << 20U, 0}}, {}}));
+    const auto of_b = own(b);
+    ASSERT_TRUE(of_b) << of_b.error().message();
+    EXPECT_EQ(*of_b, (OwnStatisticsReply{1,
+                                         1,
+                                         0,
+                                         0,
+                                         1,
+                                         1ULL << 20U,
+                                         1,
+                                         1ULL << 20U,
+                                         0,
+                                         {{2, 1ULL << 20U, 0}},
+                                         {{static_cast<std::uint16_t>(Errc::already_exists), 1}}}));
+    // A window of the operator's begins without a gap, and changes nothing that anybody else
+    // counts.
+    request.kind = Document::stats_ended;
+    EXPECT_TRUE(document(request).find("window")->is(json::Value::Kind::null));
+    EXPECT_TRUE(finds(b, 1));
+    request.kind = Document::stats;
+    const json::Value later = document(request);
+    EXPECT_EQ(number(later.find("tenants")->items[1], "hits"), 2U);
+    const json::Value& window = *later.find("window");
+    EXPECT_EQ(number(window.find("tenants")->items[1], "hits"), 1U);
+    EXPECT_EQ(number(window.find("tenants")->items[1], "misses"), 0U);
+    EXPECT_TRUE(window.find("evictions")->items.empty());
+    EXPECT_EQ(own(b)->hits, 2U);
     daemon_.stop(SIGTERM);
     EXPECT_THAT(daemon_.log(),
                 HasSubstr("audit event=evicted causer=2 victim=1 cells=1 bytes=1048576"));

@@ -191,6 +191,47 @@ TEST_F(Tenants, ManyOperatorsAtOnce) {
     EXPECT_THAT(shown("t310"), HasSubstr("\"tenant\":320"));
 }
 
+TEST_F(Tenants, CellsAndVerdictsAreAskedForByName) {
+    start();
+    begin_a_cell();  // of alpha; rolled back when its engine goes
+    const std::string span(64, '1');
+    const auto ask = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), testing::program("CXLPOOLCTL"));
+        words.insert(words.end(), {"--span", span, "--socket", daemon_.admin_socket()});
+        return testing::run_program(words);
+    };
+    const Ended verdict = ask({"verdict", "--requester", "beta", "--json", "--axis", "model=m"});
+    EXPECT_EQ(verdict.status, 1) << verdict.err;
+    EXPECT_THAT(verdict.err, HasSubstr("{\"requester\":2,\"requester_known\":true"));
+    // Of the cell the daemon says that it is not there, so it was asked for the right tenant.
+    EXPECT_THAT(ask({"cell", "trust", "--owner", "alpha"}).err, HasSubstr("not_found: "));
+    const Ended nobody = ask({"cell", "poison", "--owner", "gamma"});
+    EXPECT_EQ(nobody.status, 1);
+    EXPECT_THAT(nobody.err, HasSubstr("there is no tenant 'gamma'"));
+}
+
+TEST_F(Tenants, ANewWindowTakesTheRoleAdminAndIsInTheAuditLog) {
+    start();
+    const auto stats = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {testing::program("CXLPOOLCTL"), "stats"});
+        words.insert(words.end(), {"--socket", daemon_.admin_socket()});
+        return testing::run_program(words);
+    };
+    EXPECT_THAT(stats({"--json"}).err, HasSubstr("\"window\":null"));
+    EXPECT_THAT(stats({"--json", "--reset"}).err, HasSubstr("\"window\":null"));
+    EXPECT_THAT(daemon_.log(), HasSubstr("audit event=window_begun uid="));
+    EXPECT_THAT(stats({"--json"}).err, HasSubstr("\"window\":{\"started_at_ns\":"));
+    EXPECT_THAT(stats({}).err, HasSubstr("Tenants, in the last "));
+    EXPECT_EQ(stats({"--reset", "--format", "prometheus"}).status, 2);
+    EXPECT_EQ(stats({"--reset", "--watch", "1"}).status, 2);
+    daemon_.stop(SIGTERM);
+    std::string config = basic_config(daemon_.directory());
+    config.replace(config.find(", \"admin\"]"), 10, "]");
+    ASSERT_TRUE(daemon_.start(config)) << daemon_.ended().err;
+    EXPECT_THAT(stats({"--reset"}).err, HasSubstr("needs the role admin"));
+    EXPECT_THAT(stats({"--json"}).err, HasSubstr("\"window\":null"));
+}
+
 TEST_F(Tenants, ChangesTakeTheRoleAdminAtTheAdminSocket) {
     start();
     Result<client::Connection> engine = daemon_.engine(1);
