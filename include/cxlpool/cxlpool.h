@@ -415,7 +415,8 @@ typedef struct cxlpool_placement_directive {
 
 /* What the daemon counts of the tenant that a client acts as, over all its connections, and of
  * nobody else: how many cells of other tenants went for its own is not told, nor what a pool has
- * room for. The first six count since the daemon's start; who wants a window subtracts. */
+ * room for. The first six count since the daemon's start, or since the tenant was erased; who wants
+ * a window subtracts. */
 typedef struct cxlpool_tenant_statistics {
     size_t struct_size;
     uint64_t hits;

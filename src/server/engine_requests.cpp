@@ -102,7 +102,8 @@ void Server::dispatch(Session& session, const wire::Request& request) {
                 [&](const wire::PlanFleetRequest& r) { answer = plan_fleet(r); },
                 [&](const wire::PlanPlacementRequest& r) { answer = plan_placement(r); },
                 [&](const wire::OwnStatisticsRequest&) {
-                    answer = Reply(own_statistics(registry_, session.tenant, refusals_));
+                    answer =
+                        Reply(own_statistics(registry_, session.tenant, refusals_, incarnations_));
                 },
                 [&](const wire::AdjudicateRequest& r) { adjudicate(session, cookie, r); },
                 [&](const wire::DocumentRequest& r) { document(session, cookie, r); },

@@ -202,6 +202,7 @@ void Server::write_journal(TenantId tenant, std::function<Result<void>(StateStor
 void Server::finish_forgetting(TenantId tenant, RunningErasure& erasure, std::string receipt) {
     registry_.end_forget(tenant);
     tenants_.erased(tenant);
+    incarnations_.begin_for(tenant, registry_, refusals_);
     audit_.erasure_finished(erasure.report);
     receipts_.push_back(receipt);
     if (receipts_.size() > kMaxReceipts) {

@@ -13,13 +13,13 @@ std::uint8_t number_of(Tier tier) noexcept {
 }  // namespace
 
 wire::OwnStatisticsReply own_statistics(const Registry& registry, TenantId tenant,
-                                        const Refusals& refusals) {
-    const TenantCounters counters = registry.counters(tenant);
+                                        const Refusals& refusals, const StatsWindow& incarnation) {
+    const TenantCounters counters = incarnation.counters(registry, tenant);
     wire::OwnStatisticsReply out;
     out.hits = counters.hits;
     out.misses = counters.misses;
     out.evictions_suffered = counters.evictions_suffered;
-    out.evictions_self = registry.eviction_flow(tenant, tenant).cells;
+    out.evictions_self = incarnation.self_evictions(registry, tenant).cells;
     out.cells_materialised = counters.cells_materialised;
     out.bytes_materialised = counters.bytes_materialised;
     out.cells = counters.cells;
@@ -41,10 +41,8 @@ wire::OwnStatisticsReply own_statistics(const Registry& registry, TenantId tenan
     for (const auto& [number, row] : tiers) {
         out.tiers.push_back(row);
     }
-    if (const auto at = refusals.find(tenant); at != refusals.end()) {
-        for (const auto& [code, count] : at->second) {
-            out.refusals.push_back({static_cast<std::uint16_t>(code), count});
-        }
+    for (const auto& [code, count] : incarnation.refused(refusals, tenant)) {
+        out.refusals.push_back({static_cast<std::uint16_t>(code), count});
     }
     return out;
 }

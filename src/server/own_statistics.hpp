@@ -9,11 +9,13 @@
 #include "base/ids.hpp"
 #include "registry/registry.hpp"
 #include "server/documents.hpp"
+#include "server/stats_window.hpp"
 #include "wire/messages.hpp"
 
 namespace cxlpool {
 
+// `incarnation`: since when the tenant is who it is; what an erased one did is not its successor's.
 wire::OwnStatisticsReply own_statistics(const Registry& registry, TenantId tenant,
-                                        const Refusals& refusals);
+                                        const Refusals& refusals, const StatsWindow& incarnation);
 
 }  // namespace cxlpool

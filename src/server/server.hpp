@@ -356,6 +356,7 @@ class Server {
     AuditLog audit_;
     Refusals refusals_;
     StatsWindow window_;
+    StatsWindow incarnations_;  // of tenants that were erased: since then
     // Bytes that a uid has asked for and that a worker still makes ready.
     std::map<uid_t, std::uint64_t> promised_bytes_;
     struct Scrub {

@@ -20,6 +20,25 @@ void StatsWindow::begin(const Registry& registry, const Refusals& refusals, Time
     refusals_ = refusals;
 }
 
+void StatsWindow::begin_for(TenantId tenant, const Registry& registry, const Refusals& refusals) {
+    counters_[tenant] = registry.counters(tenant);
+    flows_[{tenant, tenant}] = registry.eviction_flow(tenant, tenant);
+    const auto refused = refusals.find(tenant);
+    refusals_[tenant] = refused == refusals.end() ? Refusals::mapped_type() : refused->second;
+}
+
+EvictionFlow StatsWindow::since(EvictionFlow flow) const {
+    if (const auto then = flows_.find({flow.causer, flow.victim}); then != flows_.end()) {
+        flow.cells -= then->second.cells;
+        flow.bytes -= then->second.bytes;
+    }
+    return flow;
+}
+
+EvictionFlow StatsWindow::self_evictions(const Registry& registry, TenantId tenant) const {
+    return since(registry.eviction_flow(tenant, tenant));
+}
+
 TenantCounters StatsWindow::counters(const Registry& registry, TenantId tenant) const {
     TenantCounters out = registry.counters(tenant);
     const auto at = counters_.find(tenant);
@@ -56,13 +75,9 @@ std::map<Errc, std::uint64_t> StatsWindow::refused(const Refusals& refusals,
 
 std::vector<EvictionFlow> StatsWindow::eviction_flows(const Registry& registry) const {
     std::vector<EvictionFlow> out;
-    for (EvictionFlow flow : registry.eviction_flows()) {
-        if (const auto then = flows_.find({flow.causer, flow.victim}); then != flows_.end()) {
-            flow.cells -= then->second.cells;
-            flow.bytes -= then->second.bytes;
-        }
-        if (flow.cells != 0) {
-            out.push_back(flow);
+    for (const EvictionFlow& flow : registry.eviction_flows()) {
+        if (const EvictionFlow grown = since(flow); grown.cells != 0) {
+            out.push_back(grown);
         }
     }
     return out;

@@ -21,6 +21,9 @@ class StatsWindow {
     void begin(const Registry& registry, const Refusals& refusals, Timestamp monotonic,
                Timestamp wall);
 
+    // Of this tenant alone: what it did before is nobody's any more.
+    void begin_for(TenantId tenant, const Registry& registry, const Refusals& refusals);
+
     bool begun() const noexcept { return begun_; }  // else it is since the daemon's start
     Timestamp started_monotonic() const noexcept { return monotonic_; }
     Timestamp started_wall() const noexcept { return wall_; }
@@ -29,8 +32,11 @@ class StatsWindow {
     TenantCounters counters(const Registry& registry, TenantId tenant) const;
     std::map<Errc, std::uint64_t> refused(const Refusals& refusals, TenantId tenant) const;
     std::vector<EvictionFlow> eviction_flows(const Registry& registry) const;  // not those of none
+    EvictionFlow self_evictions(const Registry& registry, TenantId tenant) const;
 
   private:
+    EvictionFlow since(EvictionFlow flow) const;
+
     bool begun_ = false;
     Timestamp monotonic_;
     Timestamp wall_;

@@ -50,11 +50,12 @@ class OwnStatistics : public ::testing::Test {
         ASSERT_TRUE(registry.finish_seal(*work, digest, std::nullopt, {}));
     }
     wire::OwnStatisticsReply said(TenantId tenant) const {
-        return own_statistics(registry, tenant, refusals);
+        return own_statistics(registry, tenant, refusals, incarnations);
     }
 
     Registry registry{TenancyMode::multi, RegistryLimits{}};
     Refusals refusals;
+    StatsWindow incarnations;
     ConnectionId one;
     ConnectionId two;
     LeaseRef lease;
@@ -88,6 +89,23 @@ TEST_F(OwnStatistics, CountWhatTheTenantDid) {
                                             {{static_cast<std::uint16_t>(Errc::not_found), 1},
                                              {static_cast<std::uint16_t>(Errc::capacity), 3}}};
     EXPECT_EQ(said(kOne), expected);
+}
+
+TEST_F(OwnStatistics, BeginAnewWithTheNextIncarnation) {
+    store(one, 1, 1);
+    static_cast<void>(registry.lookup(one, key(), span_of(1), {}));
+    ASSERT_TRUE(registry.evict_for(kOne, 1, 3 * kBytes));
+    refusals[kOne][Errc::capacity] = 3;
+    store(two, 1, 0);
+    const wire::OwnStatisticsReply of_two = said(kTwo);
+    incarnations.begin_for(kOne, registry, refusals);
+    EXPECT_EQ(said(kOne), wire::OwnStatisticsReply{});
+    EXPECT_EQ(said(kTwo), of_two);
+    refusals[kOne][Errc::io] = 1;
+    static_cast<void>(registry.lookup(one, key(), span_of(1), {}));
+    EXPECT_EQ(said(kOne).misses, 1U);
+    EXPECT_EQ(said(kOne).refusals,
+              (std::vector<wire::RefusalRow>{{static_cast<std::uint16_t>(Errc::io), 1}}));
 }
 
 TEST_F(OwnStatistics, AreEmptyAtFirstAndForNobody) {
