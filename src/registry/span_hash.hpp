@@ -18,13 +18,16 @@ struct OwnSpan {
     bool operator==(const OwnSpan&) const = default;
 };
 
+// The calls are not noexcept on purpose: libstdc++ takes a hash that is for a quick one and does
+// not keep it, and then computes that of each neighbour in a bucket, and of every key when a table
+// grows.
 class SpanHash {
   public:
     SpanHash() { ::crypto_shorthash_keygen(key_.data()); }
-    std::size_t operator()(const SpanDigest& span) const noexcept {
+    std::size_t operator()(const SpanDigest& span) const {
         return hash(span.bytes.data(), span.bytes.size());
     }
-    std::size_t operator()(const OwnSpan& own) const noexcept {
+    std::size_t operator()(const OwnSpan& own) const {
         std::array<unsigned char, sizeof own.owner.value + sizeof own.span.bytes> bytes{};
         std::memcpy(bytes.data(), &own.owner.value, sizeof own.owner.value);
         std::memcpy(bytes.data() + sizeof own.owner.value, own.span.bytes.data(),
