@@ -5,6 +5,7 @@
 #include <array>
 #include <map>
 #include <random>
+#include <set>
 
 #include "fixture.hpp"
 #include "registry/registry.hpp"
@@ -44,7 +45,9 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
     // (owner, span) -> what a naive reader of the rules expects; one context only.
     std::map<std::pair<unsigned, unsigned>, ModelCell> model;
     std::map<std::pair<unsigned, unsigned>, LeaseRef> filling;
-    std::map<std::uint64_t, Location> alive;
+    std::map<std::uint64_t, TenantId> alive;  // locations, and whose they are
+    std::set<unsigned> leaving;
+    unsigned erased = 0;
     std::uint64_t last_location = 0;
     for (unsigned tenant = 1; tenant <= 3; ++tenant) {
         connections[tenant] = registry.open_connection(TenantId{tenant}, 1000 + tenant, "e");
@@ -55,7 +58,8 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
         const unsigned span = 1 + pick(12);
         const std::pair<unsigned, unsigned> name{tenant, span};
         const ConnectionId connection = connections[tenant];
-        switch (pick(8)) {
+        std::optional<TenantId> ended;
+        switch (pick(9)) {
             case 0: {
                 const Location location = location_of(++last_location, 64);
                 const auto grant = registry.begin(connection, key_of(1), span_of(span), location,
@@ -65,7 +69,9 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
                     ASSERT_TRUE(!model.contains(name) || model[name].poisoned);
                     model[name] = {};
                     filling[name] = grant->lease;
-                    alive[last_location] = location;
+                    alive[last_location] = TenantId{tenant};
+                } else if (leaving.contains(tenant)) {
+                    ASSERT_EQ(grant.error().code(), Errc::unavailable);
                 } else {
                     ASSERT_TRUE((model.contains(name) && !model[name].poisoned) ||
                                 grant.error().code() == Errc::limit_exceeded);
@@ -95,7 +101,7 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
                 ASSERT_EQ(work.has_value(), may);
                 if (may && work->has_value()) {
                     const Location copy = location_of(++last_location, 64);
-                    alive[last_location] = copy;
+                    alive[last_location] = TenantId{tenant};
                     ASSERT_TRUE(registry.finish_share(**work, content_of(step + 1), copy,
                                                       Scope::fleet, {}));
                 }
@@ -110,6 +116,9 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
                                Judgement::poison}[pick(4)];
                 const auto done = registry.adjudicate(TenantId{tenant}, span_of(span), CellId{},
                                                       std::nullopt, judgement, 0, at_ms(1));
+                if (leaving.contains(tenant)) {
+                    break;  // What is left of it may be judged; nobody finds it either way.
+                }
                 ASSERT_FALSE(done && model[name].poisoned && judgement != Judgement::poison)
                     << "poison is final";
                 if (done) {
@@ -153,6 +162,30 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
                 }
                 break;
             }
+            case 7: {
+                if (pick(30) != 0) {
+                    break;
+                }
+                const TenantId id{tenant};
+                if (leaving.insert(tenant).second) {
+                    ASSERT_TRUE(registry.start_forget(id));
+                    const auto its = [&](const auto& entry) { return entry.first.first == tenant; };
+                    std::erase_if(model, its);
+                    std::erase_if(filling, its);
+                    break;
+                }
+                if (pick(2) == 0) {
+                    registry.revoke_readers(id);
+                    ASSERT_EQ(registry.sweep_forgotten(id), Remains{});
+                }
+                if (registry.sweep_forgotten(id) == Remains{}) {
+                    registry.end_forget(id);
+                    leaving.erase(tenant);
+                    ++erased;
+                    ended = id;
+                }
+                break;
+            }
             default: {
                 if (pick(20) != 0) {
                     break;
@@ -171,8 +204,14 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
                 }
             }
         }
-        for (const Location& freed : registry.take_freed()) {
-            ASSERT_EQ(alive.erase(freed.placement.segment.value), 1U) << "freed twice";
+        for (const FreedLocation& freed : registry.take_freed()) {
+            const auto at = alive.find(freed.placement.segment.value);
+            ASSERT_NE(at, alive.end()) << "freed twice";
+            ASSERT_EQ(at->second, freed.owner);
+            alive.erase(at);
+        }
+        for (const auto& [location, owner] : alive) {
+            ASSERT_NE(owner, ended) << "all its bytes have been given out";
         }
         if (step % 16 == 0) {
             registry.check();
@@ -182,6 +221,7 @@ TEST(RegistryModel, RandomOperationsKeepEveryInvariantAndEveryRight) {
         }
     }
     registry.check();
+    EXPECT_GT(erased, 0U);
 }
 
 }  // namespace
