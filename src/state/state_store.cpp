@@ -31,8 +31,9 @@ struct StateStore::Impl {
     Result<void> change_erasure(TenantId tenant, std::uint64_t incarnation, const std::string& step,
                                 const std::function<void(ErasureRecord&)>& change,
                                 const TenantRecord* record = nullptr);
-    // Inside a transaction: the rules that no single record can break are looked at.
+    // Both inside a transaction. put(): the rules that no single record can break are looked at.
     Result<void> put(const TenantRecord& tenant);
+    Result<void> remove_cells_of(TenantId owner);
 
     // A write of the journal between the two calls of the hook.
     Result<void> journal(const std::string& step, const std::function<Result<void>()>& write) {
@@ -472,8 +473,25 @@ Result<void> StateStore::Impl::change_erasure(TenantId tenant, std::uint64_t inc
         if (record != nullptr) {
             CXLPOOL_TRY(put(*record));
         }
+        if (erasure.finished) {
+            CXLPOOL_TRY(remove_cells_of(tenant));
+        }
         return state::write(database, erasure);
     });
+}
+
+Result<void> StateStore::Impl::remove_cells_of(TenantId owner) {
+    const Result<std::vector<CellRecord>> all = state::read_cells(database);
+    if (!all) {
+        return all.error();
+    }
+    std::vector<CellId> gone;
+    for (const CellRecord& cell : *all) {
+        if (cell.owner == owner) {
+            gone.push_back(cell.id);
+        }
+    }
+    return state::remove(database, gone);
 }
 
 Result<void> StateStore::Impl::put(const TenantRecord& tenant) {

@@ -72,7 +72,8 @@ class StateStore {
     // Errors of both: not_found, wrong_state (it has finished).
     Result<void> advance_erasure(TenantId tenant, std::uint64_t incarnation,
                                  const std::string& step);
-    // In one step with the tenant's record, whose incarnation is the one after the erased one.
+    // In one step with the tenant's record, whose incarnation is the one after the erased one; the
+    // records of its cells, if any are left, go with it.
     Result<void> finish_erasure(const TenantRecord& tenant, const std::string& step,
                                 const std::string& receipt_json, Timestamp wall);
     // For tests that end the process in between: called on the thread that writes, before and after

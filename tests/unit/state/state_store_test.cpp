@@ -188,14 +188,35 @@ TEST_F(Store, TheJournalOfErasures) {
     EXPECT_TRUE(store->begin_erasure(after, "begun", kWall));
 }
 
+TEST_F(Store, WithTheReceiptGoTheRecordsOfItsCells) {
+    CellRecord erased = plain_cell(1);
+    erased.owner = TenantId{1};
+    CellRecord of_another = plain_cell(2);
+    of_another.owner = TenantId{2};
+    {
+        const auto store = opened();
+        ASSERT_TRUE(store->save_cells({erased, of_another}, {}));
+        ASSERT_TRUE(store->begin_erasure(plain_tenant(1, "a"), "begun", kWall));
+        ASSERT_TRUE(store->advance_erasure(TenantId{1}, 0, "overwritten"));
+        EXPECT_THAT(*store->cells(), ElementsAre(erased, of_another))
+            << "after a crash they say which bytes there are";
+        ASSERT_TRUE(store->finish_erasure(after_erasure(1, "a"), "done", "{}", kWall));
+    }
+    EXPECT_THAT(*opened()->cells(), ElementsAre(of_another));
+}
+
 TEST_F(Store, AnErasureThatCannotFinishLeavesTheTenantAsItWas) {
     const auto store = opened();
+    CellRecord cell = plain_cell(1);
+    cell.owner = TenantId{1};
+    ASSERT_TRUE(store->save_cells({cell}, {}));
     ASSERT_TRUE(store->save({plain_tenant(1, "a"), plain_tenant(2, "b")}));
     ASSERT_TRUE(store->begin_erasure(plain_tenant(1, "a"), "begun", kWall));
     EXPECT_EQ(store->finish_erasure(after_erasure(1, "b"), "done", "{}", kWall).error().code(),
               Errc::already_exists);
     EXPECT_THAT(store->read()->tenants, ElementsAre(plain_tenant(1, "a"), plain_tenant(2, "b")));
     EXPECT_FALSE(store->erasures()->at(0).finished);
+    EXPECT_THAT(*store->cells(), ElementsAre(cell));
 }
 
 TEST_F(Store, TheFirstStartDecidesTheMode) {
