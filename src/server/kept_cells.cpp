@@ -93,6 +93,11 @@ Result<void> bring_over(Pool& pool, CellRecord& record, const UniqueFd& descript
     return {};
 }
 
+Placement placement_of(const CellRecord& record) {
+    return Placement{SegmentId{record.segment}, Extent{record.offset_bytes, record.extent_bytes},
+                     record.length_bytes};
+}
+
 // Takes the bytes back where they lie.
 Result<void> take_back(Pool& pool, const CellRecord& record, KeptCells& kept) {
     const SegmentId segment{record.segment};
@@ -108,13 +113,7 @@ Result<void> take_back(Pool& pool, const CellRecord& record, KeptCells& kept) {
         return bytes.error();
     }
     CXLPOOL_TRY(check_digest(*bytes, record.digest));
-    return pool.restore(
-        Placement{segment, Extent{record.offset_bytes, record.extent_bytes}, record.length_bytes});
-}
-
-Placement placement_of(const CellRecord& record) {
-    return Placement{SegmentId{record.segment}, Extent{record.offset_bytes, record.extent_bytes},
-                     record.length_bytes};
+    return pool.restore(placement_of(record));
 }
 
 Cell cell_of(const CellRecord& record, const ContextKey& key) {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -12,26 +11,15 @@
 #include <gtest/gtest.h>
 
 #include "base/unique_fd.hpp"
+#include "support/service_manager.hpp"
 
 namespace cxlpool::notify {
 namespace {
 
-// A service manager's end, at an abstract address.
 class NotifyTest : public ::testing::Test {
   protected:
-    void SetUp() override {
-        const std::string name = "cxlpool-notify-test-" + std::to_string(::getpid());
-        sockaddr_un address{};
-        address.sun_family = AF_UNIX;
-        std::memcpy(address.sun_path + 1, name.data(), name.size());
-        manager_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        ASSERT_EQ(::bind(manager_.get(), reinterpret_cast<sockaddr*>(&address),
-                         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())),
-                  0);
-        ::setenv("NOTIFY_SOCKET", ("@" + name).c_str(), 1);
-    }
     void TearDown() override {
-        for (const char* variable : {"NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"}) {
+        for (const char* variable : {"WATCHDOG_USEC", "WATCHDOG_PID"}) {
             ::unsetenv(variable);
         }
     }
@@ -45,7 +33,7 @@ class NotifyTest : public ::testing::Test {
         message.msg_iovlen = 1;
         message.msg_control = control;
         message.msg_controllen = sizeof control;
-        const ssize_t size = ::recvmsg(manager_.get(), &message, MSG_CMSG_CLOEXEC);
+        const ssize_t size = ::recvmsg(manager_.socket(), &message, MSG_CMSG_CLOEXEC);
         if (size >= 0 && descriptor != nullptr && message.msg_controllen != 0) {
             int came = -1;
             std::memcpy(&came, CMSG_DATA(CMSG_FIRSTHDR(&message)), sizeof came);
@@ -55,7 +43,7 @@ class NotifyTest : public ::testing::Test {
     }
 
   private:
-    UniqueFd manager_;
+    test::ServiceManager manager_;
 };
 
 TEST_F(NotifyTest, Ready) {

@@ -4,10 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
-
-#include <cstring>
+#include "support/service_manager.hpp"
 
 namespace cxlpool {
 namespace {
@@ -15,27 +12,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// A service manager's end, at an abstract address.
 class SegmentStoreTest : public ::testing::Test {
   protected:
     void SetUp() override {
-        const std::string name = "cxlpool-store-test-" + std::to_string(::getpid());
-        sockaddr_un address{};
-        address.sun_family = AF_UNIX;
-        std::memcpy(address.sun_path + 1, name.data(), name.size());
-        manager_.reset(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        ASSERT_EQ(::bind(manager_.get(), reinterpret_cast<sockaddr*>(&address),
-                         static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())),
-                  0);
-        ::setenv("NOTIFY_SOCKET", ("@" + name).c_str(), 1);
         store_ = SegmentStore::of_service_manager();
         ASSERT_TRUE(store_);
     }
-    void TearDown() override { ::unsetenv("NOTIFY_SOCKET"); }
     std::vector<std::string> told() {
         std::vector<std::string> out;
         char text[512];
-        for (ssize_t size = 0; (size = ::recv(manager_.get(), text, sizeof text, 0)) >= 0;) {
+        for (ssize_t size = 0; (size = ::recv(manager_.socket(), text, sizeof text, 0)) >= 0;) {
             out.emplace_back(text, static_cast<std::size_t>(size));
         }
         return out;
@@ -46,7 +32,7 @@ class SegmentStoreTest : public ::testing::Test {
     std::shared_ptr<SegmentStore> store_;
 
   private:
-    UniqueFd manager_;
+    test::ServiceManager manager_;
 };
 
 TEST_F(SegmentStoreTest, NamesSayPoolAndSegment) {
